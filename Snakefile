@@ -1,0 +1,46 @@
+"""The graph of the book: chapters in parallel, only what changed runs again, a killed run resumes.
+
+`make book` is `snakemake --cores 2 book` in the project's environment. --config profile=standard for another profile.
+"""
+
+from icl.parameters import CHAPTERS, PROFILES
+from icl.workflow.graph import chapter_sources
+
+PROFILE = config.get("profile", "quick")
+if PROFILE not in PROFILES:
+    raise WorkflowError(f"there is no profile {PROFILE!r}; profiles: {', '.join(PROFILES)}.")
+RUN = f"_build/run/{PROFILE}"
+
+
+rule book:
+    default_target: True
+    input:
+        ledgers=expand(f"{RUN}/{{chapter}}.json", chapter=CHAPTERS),
+        notebooks=expand(f"{RUN}/{{chapter}}.ipynb", chapter=CHAPTERS),
+        pages=[str(path) for folder in ("book", "assets") for path in sorted(Path(folder).rglob("*")) if path.is_file()],
+        settings=["_config.yml", "_toc.yml", "CITATION.cff", "pyproject.toml", "requirements.lock"],
+        code=["icl/claims.py", *(f"icl/workflow/{name}.py" for name in ("book", "stage", "ledgers", "layout"))],
+    output:
+        stamp=f"_build/html/.built-{PROFILE}",
+    shell:
+        "{sys.executable} -m icl book --profile {PROFILE} && touch {output.stamp}"
+
+
+rule chapters:
+    input:
+        expand(f"{RUN}/{{chapter}}.json", chapter=CHAPTERS),
+
+
+rule chapter:
+    input:
+        lambda wildcards: chapter_sources(wildcards.chapter),
+    output:
+        ledger=f"{RUN}/{{chapter}}.json",
+        notebook=f"{RUN}/{{chapter}}.ipynb",
+        provenance=f"{RUN}/{{chapter}}.provenance.json",
+        figures=directory(f"{RUN}/{{chapter}}"),
+    wildcard_constraints:
+        chapter="|".join(CHAPTERS),
+    threads: 1
+    shell:
+        "{sys.executable} -m icl run {wildcards.chapter} -p profile={PROFILE} --out {RUN}"

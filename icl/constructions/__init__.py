@@ -1,0 +1,1 @@
+"""Explicit weights: transformers written down, not trained."""

@@ -1,0 +1,129 @@
+"""One look for all pictures: vector, right on light and dark pages, with the plotted numbers beside each.
+
+A figure is drawn with matplotlib, its ink becomes the page's own text colour, and its data go into a CSV file.
+The same numbers give the same bytes.
+"""
+
+import html
+import io
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+
+from icl.claims import DRIFT
+from icl.files import csv_text, write_atomically
+from icl.validation import InputError
+
+# One colour per predictor throughout the book (Okabe and Ito's colour-blind-safe palette, adjusted so that
+# each keeps a contrast of 3:1 on white and on the dark page).
+COLOURS = {
+    "zero": "#8c8c8c",
+    "gd": "#d55e00",
+    "bayes": "#0072b2",
+    "least_squares": "#b0629e",
+    "trained_exact": "#009e73",
+    "trained_sampled": "#c98200",
+}
+_INK = "#010203"  # stands for the page's text colour; no other element may use it
+
+_STYLE = {
+    "svg.fonttype": "path",
+    "font.size": 10.5,
+    "font.family": "DejaVu Sans",
+    "mathtext.fontset": "cm",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "lines.linewidth": 2.0,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "text.color": _INK,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+}
+INK = _INK
+
+
+@contextmanager
+def style():
+    """Matplotlib in the book's look, independent of any local configuration."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def canvas(rows: int = 1, columns: int = 1, *, width: float = 7.2, height: float = 3.4, **options):
+    """A matplotlib figure (width × height inches) and its axes; call it inside `style()`."""
+    figure = Canvas(figsize=(width, height))
+    return figure, figure.subplots(rows, columns, **options)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its numbers.
+
+    name : file stem; canvas : the matplotlib figure; columns : name → 1-D numbers, the plotted data; alt : the
+    sentence a screen reader says; method : how the numbers were made (`exact`, `monte-carlo` or `trained`), which
+    sets how far they may drift; drift_atol : an absolute allowance, for numbers at the level of rounding.
+    """
+
+    name: str
+    canvas: Canvas
+    columns: dict[str, np.ndarray]
+    alt: str
+    method: str = "exact"
+    drift_atol: float = 0.0
+
+    def __post_init__(self):
+        if self.method not in DRIFT:
+            raise InputError(f"method must be one of {', '.join(DRIFT)}, not {self.method!r}.")
+        for name, column in self.columns.items():
+            if np.ndim(column) != 1:
+                raise InputError(f"the column {name!r} of {self.name} must be 1-D, not {np.ndim(column)}-D.")
+
+    def write(self, folder: Path) -> dict:
+        """Write `<name>.svg` and `<name>.csv` into `folder`; returns the figure's entry for the ledger."""
+        write_atomically(folder / f"{self.name}.svg", self.svg())
+        write_atomically(folder / f"{self.name}.csv", self.csv())
+        return {
+            "alt": self.alt,
+            "columns": list(self.columns),
+            "rows": max(map(len, self.columns.values())),
+            "rtol": DRIFT[self.method],
+            "atol": self.drift_atol,
+        }
+
+    def csv(self) -> str:
+        """The columns as CSV with 17 significant digits; short columns end in empty cells."""
+        return csv_text(self.columns)
+
+    def svg(self) -> str:
+        """The picture as SVG for inlining: the page's text colour as ink, ids of its own, an alternative text."""
+        buffer = io.StringIO()
+        with style(), matplotlib.rc_context({"svg.hashsalt": self.name, "svg.id": f"icl-{self.name}"}):
+            self.canvas.savefig(
+                buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+            )
+        svg = buffer.getvalue()
+        svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+        # matplotlib's rule is for every element, so once inline it would reach the whole page
+        svg = re.sub(r'<style type="text/css">\*\{([^}]*)\}</style>', rf"<style>#icl-{self.name} *{{\1}}</style>", svg)
+        svg = re.sub(r'(\bid="|href="#|url\(#)(?!icl-)', rf"\1{self.name}-", svg)  # ids are the page's, not the file's
+        label = html.escape(self.alt, quote=True)
+        return svg.replace("<svg", f'<svg class="icl-figure" role="img" aria-label="{label}"', 1)
+
+    def _repr_mimebundle_(self, **_) -> dict:
+        return {"text/html": self.svg(), "text/plain": f"{self.name}: {self.alt}"}

@@ -1,0 +1,67 @@
+r"""Single-head linear self-attention (LSA) with the papers' weight matrices.
+
+On the token matrix E, (d+1) × (n+1), with columns (x_i; y_i) and (x_query; 0),
+
+    f(E) = [ E + W_P' W_V E M (E' W_K' W_Q E) s ]_{−1,−1},   M = diag(I_n, 0),
+
+with s = 1/n (Zhang, Wu and Bartlett 2024, §2) or s = 1 (Mahankali et al. 2024, §2). The residual adds
+nothing: the query's label slot is 0.
+"""
+
+import torch
+from torch import nn
+
+from icl.models.effective import EffectiveParameters
+from icl.validation import InputError, check_count
+
+
+class LinearSelfAttention(nn.Module):
+    """W_K, W_Q : (key_size, d+1); W_V, W_P : (value_size, d+1).
+
+    `d` ≥ 1 covariates; `key_size` and `value_size` default to d+1. `normalised` divides by n.
+    `init` "small" draws every entry N(0, scale²); "label_path" adds to that an open path from the labels
+    to the output (W_V and W_P read and write the label slot), from which large d does not stall at
+    the saddle at 0. `rng` is a NumPy generator; draws are float64, then cast. Raises InputError for bad sizes.
+    """
+
+    def __init__(
+        self, d, key_size=None, value_size=None, *, rng, scale=0.1, init="small", normalised=True, dtype=torch.float64
+    ):
+        super().__init__()
+        self.d = check_count("d", d)
+        key_size = check_count("key_size", d + 1 if key_size is None else key_size)
+        value_size = check_count("value_size", d + 1 if value_size is None else value_size)
+        if init not in ("small", "label_path"):
+            raise InputError(f"init must be 'small' or 'label_path', not {init!r}.")
+        self.normalised = normalised
+
+        def draw(rows):
+            return nn.Parameter(torch.as_tensor(scale * rng.standard_normal((rows, d + 1))).to(dtype))
+
+        self.W_K, self.W_Q = draw(key_size), draw(key_size)
+        self.W_V, self.W_P = draw(value_size), draw(value_size)
+        if init == "label_path":
+            with torch.no_grad():
+                self.W_V[-1, -1] += 1.0
+                self.W_P[-1, -1] += 1.0
+
+    def forward(self, E: torch.Tensor) -> torch.Tensor:
+        """Predictions (B,) for token matrices E (B, d+1, n+1): the whole attention layer, then its corner."""
+        B, rows, columns = E.shape
+        if rows != self.d + 1:
+            raise InputError(f"E must have d + 1 = {self.d + 1} rows, not {rows}.")
+        n = columns - 1
+        context = E[:, :, :n]  # E M: the mask removes the query from the keys and values
+        scores = (self.W_K @ context).mT @ (self.W_Q @ E)  # (B, n, n+1): E' W_K' W_Q E
+        update = self.W_P.T @ (self.W_V @ context) @ scores  # (B, d+1, n+1)
+        out = E + (update / n if self.normalised else update)
+        return out[:, -1, -1]
+
+    def effective(self, n: int) -> EffectiveParameters:
+        """The effective parameters in the 1/n convention for context length n, differentiable."""
+        d = self.d
+        left = self.W_P[:, -1] @ self.W_V  # last row of W_P' W_V: (v', c)
+        right = self.W_K.T @ self.W_Q[:, :d]  # first d columns of W_K' W_Q: (V; u')
+        if not self.normalised:
+            left = n * left
+        return EffectiveParameters(torch.zeros_like(left[:d]), left[:d], left[d], right[:d], right[d])

@@ -1,0 +1,83 @@
+"""The typed parameters of every chapter: one schema for the command line, the notebooks and the workflow."""
+
+from difflib import get_close_matches
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from icl.validation import InputError
+
+PROFILES = ("quick", "standard", "paper")
+
+
+class Parameters(BaseModel):
+    """What every chapter takes: d, n ≥ 1; sigma2 ≥ 0 and finite; seed ≥ 0; profile."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    d: Annotated[int, Field(ge=1, le=200, description="number of covariates")] = 5
+    n: Annotated[int, Field(ge=1, le=10_000, description="context length")] = 20
+    sigma2: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False, description="noise variance")] = 0.25
+    seed: Annotated[int, Field(ge=0, lt=2**63, description="seed of every generator")] = 0
+    profile: Annotated[Literal["quick", "standard", "paper"], Field(description="how much is computed")] = "quick"
+
+
+# A chapter is listed here, and only here, under the name of its notebook.
+CHAPTERS: dict[str, type[Parameters]] = {
+    "01_one_step_gd": Parameters,
+}
+
+
+def check_chapter(name: str) -> str:
+    """Return `name` if it is a chapter; raise InputError with the nearest name otherwise."""
+    if name not in CHAPTERS:
+        raise InputError(f"there is no chapter {name!r}{_nearest(name, CHAPTERS)}; chapters: {', '.join(CHAPTERS)}.")
+    return name
+
+
+def check_parameters(chapter: str, **values) -> Parameters:
+    """Validate a chapter's parameters; missing ones take their defaults.
+
+    Raises InputError, one sentence, for an unknown chapter or name (with the nearest one), a wrong type or a
+    value out of range.
+    """
+    schema = CHAPTERS[check_chapter(chapter)]
+    try:
+        return schema(**values)
+    except ValidationError as error:
+        raise InputError(_sentence(chapter, schema, error)) from None
+
+
+def parse_assignment(chapter: str, text: str) -> tuple[str, object]:
+    """Turn `name=value` from a command line into (name, typed value); raises InputError as above."""
+    schema = CHAPTERS[check_chapter(chapter)]
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"{text!r} is not of the form name=value, as in -p d=7.")
+    if name not in schema.model_fields:
+        raise InputError(_unknown(chapter, schema, name))
+    kind = schema.model_fields[name].annotation
+    try:
+        return name, kind(value) if kind in (int, float) else value
+    except ValueError:
+        wanted = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name} must be {wanted}, not {value!r}.") from None
+
+
+def _sentence(chapter, schema, error: ValidationError) -> str:
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else "parameters"
+    if first["type"] == "extra_forbidden":
+        return _unknown(chapter, schema, name)
+    complaint = first["msg"][0].lower() + first["msg"][1:]
+    return f"{name} = {first['input']!r} does not fit: {complaint}."
+
+
+def _unknown(chapter, schema, name) -> str:
+    known = schema.model_fields
+    return f"{chapter} has no parameter {name!r}{_nearest(name, known)}; it takes {', '.join(known)}."
+
+
+def _nearest(name, known) -> str:
+    close = get_close_matches(name, list(known), n=1, cutoff=0.4)
+    return f" (did you mean {close[0]!r}?)" if close else ""

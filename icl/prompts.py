@@ -1,0 +1,109 @@
+r"""The data of in-context linear regression: a law over prompts, and draws from it.
+
+A prompt is n labelled examples and one query. With x_1, …, x_n, x ~ N(0, H) and the task
+beta ~ N(beta_star, Psi),
+
+    y_i = x_i' beta + eps_i,    y = x' beta + eps,    eps ~ N(0, sigma2),
+
+all independent. Mahankali et al. take H = Psi = I and beta_star = 0; Zhang, Wu and Bartlett the
+general case. Draws are float64 and come from an explicit generator.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from icl.validation import InputError, check_count, check_covariance, check_nonnegative, check_vector
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """A batch of B prompts; B may be any leading shape.
+
+    X : (B, n, d) covariates; y : (B, n) labels; x_query : (B, d); y_query : (B,);
+    beta : (B, d) the task vectors that made the labels.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    x_query: np.ndarray
+    y_query: np.ndarray
+    beta: np.ndarray
+
+
+@dataclass(frozen=True)
+class PromptLaw:
+    """The law of a prompt: H, Psi (d, d) symmetric PSD, beta_star (d,), sigma2 ≥ 0, n ≥ 1.
+
+    Singular H and Psi are valid. Raises InputError for anything else, and for
+    tau = tr(H Psi) + sigma2 + |beta_star|²_H = 0, where every label is zero and nothing can be learned.
+    """
+
+    n: int
+    H: np.ndarray
+    Psi: np.ndarray
+    beta_star: np.ndarray
+    sigma2: float
+    d: int = field(init=False)
+
+    def __post_init__(self):
+        d = check_count("d", np.shape(self.H)[0] if np.ndim(self.H) else 0)
+        beta_star = check_vector("beta_star", self.beta_star, d)
+        checked = dict(
+            n=check_count("n", self.n),
+            H=check_covariance("H", self.H, d),
+            Psi=check_covariance("Psi", self.Psi, d),
+            beta_star=beta_star,
+            sigma2=check_nonnegative("sigma2", self.sigma2),
+            d=d,
+        )
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if np.trace(self.H @ self.Psi) + self.sigma2 <= 0:
+            raise InputError("tau = tr(H Psi) + sigma2 is 0: no label is random; give Psi, H or sigma2 some variance.")
+
+    @classmethod
+    def isotropic(cls, d: int, n: int, sigma2: float, beta_star=None) -> "PromptLaw":
+        """H = Psi = I; beta_star (d,) defaults to 0: the setting of Mahankali et al. (2024), §2."""
+        d = check_count("d", d)
+        return cls(n, np.eye(d), np.eye(d), np.zeros(d) if beta_star is None else beta_star, sigma2)
+
+    @cached_property
+    def roots(self) -> tuple[np.ndarray, np.ndarray]:
+        """Symmetric square roots H^{1/2}, Psi^{1/2}, each (d, d)."""
+        return symmetric_root(self.H), symmetric_root(self.Psi)
+
+    def sample(self, rng: np.random.Generator, B: int) -> Prompts:
+        """Draw B independent prompts from `rng` (float64; B ≥ 1, else InputError)."""
+        B, n, d = check_count("B", B), self.n, self.d
+        root_H, root_Psi = self.roots
+        covariates = rng.standard_normal((B, n + 1, d)) @ root_H
+        beta = self.beta_star + rng.standard_normal((B, d)) @ root_Psi
+        labels = np.einsum("bnd,bd->bn", covariates, beta)
+        labels += np.sqrt(self.sigma2) * rng.standard_normal((B, n + 1))
+        return Prompts(covariates[:, :n], labels[:, :n], covariates[:, n], labels[:, n], beta)
+
+
+def symmetric_root(matrix: np.ndarray) -> np.ndarray:
+    """The symmetric square root of a symmetric PSD (d, d) matrix, singular ones included."""
+    eigenvalues, Q = np.linalg.eigh(matrix)
+    return (Q * np.sqrt(np.clip(eigenvalues, 0, None))) @ Q.T
+
+
+def token_matrix(X, y, x_query) -> np.ndarray:
+    """Stack a batch of prompts into E, (B, d+1, n+1): columns (x_i; y_i), then (x_query; 0).
+
+    Source: Zhang, Wu and Bartlett (2024), §2. Shapes (B, n, d), (B, n), (B, d).
+    """
+    B, n, d = X.shape
+    E = np.zeros((B, d + 1, n + 1), dtype=X.dtype)
+    E[:, :d, :n] = np.swapaxes(X, 1, 2)
+    E[:, d, :n] = y
+    E[:, :d, n] = x_query  # the query's label is what the model must fill in: it stays 0
+    return E
+
+
+def attention_mask(n: int) -> np.ndarray:
+    """M = diag(I_n, 0), (n+1, n+1): the query token is never attended to. Zhang et al. (2024), §2."""
+    return np.diag(np.r_[np.ones(check_count("n", n)), 0.0])

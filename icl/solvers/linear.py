@@ -1,0 +1,35 @@
+"""Linear estimates of the task vector from a context, for a batch of prompts at once.
+
+X is (B, n, d), y is (B, n); each function returns the estimates, (B, d), so that the prediction is
+x_query · estimate. NumPy, float64.
+"""
+
+import numpy as np
+
+from icl.validation import check_nonnegative
+
+
+def gradient_step(X: np.ndarray, y: np.ndarray, eta: float) -> np.ndarray:
+    """eta X'y: one step of GD on ½ Σ (w'x_i − y_i)² from w = 0. Mahankali et al. (2024), Theorem 1."""
+    return eta * _moment(X, y)
+
+
+def ridge(X: np.ndarray, y: np.ndarray, penalty: float) -> np.ndarray:
+    """(X'X + penalty I)^{-1} X'y, penalty ≥ 0; with penalty 0 the min-norm least-squares estimate.
+
+    With penalty sigma2 it is E[w | D] for w ~ N(0, I): the Bayes estimate (Mahankali et al. 2024, §2).
+    Raises InputError for a negative or non-finite penalty.
+    """
+    if check_nonnegative("penalty", penalty) == 0:
+        return least_squares(X, y)
+    gram = np.swapaxes(X, 1, 2) @ X + penalty * np.eye(X.shape[2])
+    return np.linalg.solve(gram, _moment(X, y)[..., None])[..., 0]
+
+
+def least_squares(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The min-norm least-squares estimate X⁺ y, for n below d as well."""
+    return (np.linalg.pinv(X) @ y[..., None])[..., 0]
+
+
+def _moment(X, y):
+    return np.einsum("bnd,bn->bd", X, y)

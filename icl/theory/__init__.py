@@ -1,0 +1,1 @@
+"""Closed forms, NumPy and SciPy only: one theorem a file, exact numbers, no sampling."""

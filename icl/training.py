@@ -1,0 +1,151 @@
+"""Training: L-BFGS to the bottom of an exact loss, and Adam on any loss, exact or sampled, resumable.
+
+A loss is a function of no arguments that returns a scalar tensor; a sampled one draws fresh prompts from
+the generator that `train` is given, whose state is part of every checkpoint.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import nn
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from tqdm import tqdm
+
+from icl import checkpoints
+from icl.validation import InputError, check_count
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where L-BFGS stopped: the loss, the largest gradient entry there, and its iterations."""
+
+    loss: float
+    gradient: float
+    iterations: int
+
+
+def minimise(model: nn.Module, loss: Callable[[], torch.Tensor], *, iterations: int = 5000) -> Minimum:
+    """Minimise a deterministic float64 loss of the model's parameters by L-BFGS, in place.
+
+    SciPy's L-BFGS-B with autograd's gradient, run until neither loss nor gradient can improve in
+    float64. Raises InputError for parameters that are not float64 and for a loss that is not finite.
+    """
+    parameters = list(model.parameters())
+    if any(parameter.dtype != torch.float64 for parameter in parameters):
+        raise InputError("minimise needs float64 parameters: build the model with dtype=torch.float64.")
+
+    def loss_and_gradient(vector):
+        vector_to_parameters(torch.from_numpy(vector.copy()), parameters)
+        value = loss()
+        gradients = torch.autograd.grad(value, parameters)
+        return value.item(), parameters_to_vector(gradients).numpy()
+
+    start = parameters_to_vector(parameters).detach().numpy().copy()
+    options = dict(maxiter=iterations, maxfun=2 * iterations, ftol=0.0, gtol=1e-13, maxcor=30)
+    result = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
+    if not math.isfinite(result.fun):
+        raise InputError("the loss is not finite along the descent: start from smaller weights.")
+    vector_to_parameters(torch.from_numpy(result.x), parameters)
+    return Minimum(float(result.fun), float(np.abs(result.jac).max()), int(result.nit))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Adam's settings: `steps` ≥ 1, a peak `learning_rate` > 0 with cosine decay to 0, gradients clipped at `clip`."""
+
+    steps: int
+    learning_rate: float
+    clip: float = math.inf
+
+    def __post_init__(self):
+        check_count("steps", self.steps)
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise InputError(f"learning_rate must be a positive number, not {self.learning_rate!r}.")
+
+
+def train(
+    model: nn.Module,
+    loss: Callable[[], torch.Tensor],
+    schedule: Schedule,
+    *,
+    rng: np.random.Generator | None = None,
+    checkpoint: Path | str | None = None,
+    every: int = 500,
+    label: str = "training",
+) -> np.ndarray:
+    """Adam on `loss`; returns the loss before each step, (steps,). The model ends trained, in place.
+
+    With `checkpoint`, the run saves itself there every `every` steps and, started again, goes on from
+    that file to the same bytes as if never interrupted: weights, Adam's moments, `rng` and curve are
+    all in it. Raises InputError for a checkpoint of another run or a loss that is not finite.
+    """
+    optimiser = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate)
+    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, schedule.steps)
+    curve = np.full(schedule.steps, np.nan)
+    run = _Run(model, optimiser, decay, schedule, rng, curve)
+    first = run.restore(checkpoint) if checkpoint is not None and Path(checkpoint).exists() else 0
+    with tqdm(total=schedule.steps, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
+        for step in range(first, schedule.steps):
+            value = loss()
+            curve[step] = value.item()
+            if not math.isfinite(curve[step]):
+                raise InputError(f"{label}: the loss is not finite at step {step}; lower the learning rate.")
+            optimiser.zero_grad(set_to_none=True)
+            value.backward()
+            if math.isfinite(schedule.clip):
+                nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
+            optimiser.step()
+            decay.step()
+            bar.set_postfix_str(f"loss {curve[step]:.5g}", refresh=False)
+            bar.update()
+            if checkpoint is not None and ((step + 1) % every == 0 or step + 1 == schedule.steps):
+                run.save(checkpoint, step + 1)
+    return curve
+
+
+@dataclass(frozen=True)
+class _Run:
+    """All that a training run consists of, to and from one checkpoint file."""
+
+    model: nn.Module
+    optimiser: torch.optim.Optimizer
+    decay: torch.optim.lr_scheduler.LRScheduler
+    schedule: Schedule
+    rng: np.random.Generator | None
+    curve: np.ndarray
+
+    def _identity(self) -> dict:
+        shapes = {name: list(parameter.shape) for name, parameter in self.model.named_parameters()}
+        schedule = {name: repr(value) for name, value in vars(self.schedule).items()}
+        return {"schedule": schedule, "shapes": shapes}
+
+    def save(self, path, step: int) -> None:
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        for name, parameter in self.model.named_parameters():
+            for key, value in self.optimiser.state[parameter].items():
+                tensors[f"adam.{key}.{name}"] = value
+        tensors["curve"] = torch.from_numpy(self.curve)
+        state = None if self.rng is None else self.rng.bit_generator.state
+        checkpoints.save(path, tensors, {"step": step, "rng": state, **self._identity()})
+
+    def restore(self, path) -> int:
+        tensors, record = checkpoints.load(path)
+        identity = self._identity()
+        if {key: record.get(key) for key in identity} != identity:
+            raise InputError(f"{path} is a checkpoint of another run (sizes or schedule differ); move it away.")
+        self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        for name, parameter in self.model.named_parameters():
+            state = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+            self.optimiser.state[parameter].update(state)
+        for _ in range(record["step"]):
+            self.decay.step()
+        if self.rng is not None:
+            self.rng.bit_generator.state = record["rng"]
+        self.curve[:] = tensors["curve"].numpy()
+        return record["step"]

@@ -1,0 +1,61 @@
+"""Input checks: each turns a bad argument into one sentence that says what to do."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+
+
+class InputError(ValueError):
+    """A bad argument, said in one sentence for the person who gave it."""
+
+
+def check_count(name: str, value, *, least: int = 1) -> int:
+    """Return `value` as an int; raise InputError unless it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+    return int(value)
+
+
+def check_nonnegative(name: str, value) -> float:
+    """Return `value` as a float; raise InputError unless it is a finite number ≥ 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+        raise InputError(f"{name} must be a finite number of at least 0, not {value!r}.")
+    return float(value)
+
+
+def check_vector(name: str, value, d: int) -> np.ndarray:
+    """Return `value` as a float64 array of shape (d,); raise InputError otherwise or if not finite."""
+    array = _as_float_array(name, value)
+    if array.shape != (d,):
+        raise InputError(f"{name} must have shape ({d},), not {array.shape}.")
+    return array
+
+
+def check_covariance(name: str, value, d: int) -> np.ndarray:
+    """Return `value` as a symmetric positive semi-definite float64 array of shape (d, d).
+
+    Asymmetry and negative eigenvalues up to 1e-10 of the largest entry are taken for rounding and
+    removed by symmetrising. Raises InputError for a wrong shape, NaN, asymmetry or indefiniteness.
+    """
+    array = _as_float_array(name, value)
+    if array.shape != (d, d):
+        raise InputError(f"{name} must have shape ({d}, {d}), not {array.shape}.")
+    slack = 1e-10 * max(np.abs(array).max(), np.finfo(float).tiny)
+    if np.abs(array - array.T).max() > slack:
+        raise InputError(f"{name} must be symmetric; take ({name} + {name}.T) / 2 if that is what you mean.")
+    symmetric = (array + array.T) / 2
+    least = np.linalg.eigvalsh(symmetric)[0]
+    if least < -d * slack:
+        raise InputError(f"{name} must be positive semi-definite, but has the eigenvalue {least:.3g}.")
+    return symmetric
+
+
+def _as_float_array(name: str, value) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be an array of numbers, not {type(value).__name__}.") from None
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite, but holds NaN or infinity.")
+    return array

@@ -1,0 +1,1 @@
+"""Running chapters and building the book: the only part that knows papermill, Jupytext and Jupyter Book."""

@@ -1,0 +1,50 @@
+"""Which files a chapter's numbers depend on: its cells, the icl modules it imports, the lock."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import grimp
+
+from icl.parameters import check_chapter
+from icl.workflow.layout import NOTEBOOKS, ROOT
+
+
+def chapter_sources(chapter: str) -> list[str]:
+    """Paths, relative to the repository, whose change makes `chapter` run again; sorted.
+
+    Raises InputError for an unknown chapter.
+    """
+    notebook = NOTEBOOKS / f"{check_chapter(chapter)}.py"
+    direct = _imported_modules(notebook)
+    graph = _import_graph()
+    modules = {"icl"} | {name for name in direct if name in graph.modules}
+    for module in list(modules - {"icl"}):
+        modules |= {name for name in graph.find_upstream_modules(module) if name.startswith("icl")}
+    # papermill runs the chapter, so the runner counts; importing a.b.c also runs a and a.b
+    modules |= {"icl.workflow.run"}
+    modules |= {name.rsplit(".", depth)[0] for name in modules for depth in range(1, name.count(".") + 1)}
+    sources = {_module_path(name) for name in modules}
+    sources |= {notebook, notebook.with_suffix(".ipynb"), ROOT / f"icl/catalogue/{chapter}.toml"}
+    sources |= {ROOT / "requirements.lock"}
+    return sorted(str(path.relative_to(ROOT)) for path in sources)
+
+
+@cache
+def _import_graph():
+    return grimp.build_graph("icl", cache_dir=None)
+
+
+def _imported_modules(notebook: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(notebook.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _module_path(name: str) -> Path:
+    path = ROOT / Path(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
