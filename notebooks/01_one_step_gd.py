@@ -35,6 +35,7 @@
 
 # %% tags=["hide-input"]
 import numpy as np
+from icl.chapters import attention
 from icl.chapters import one_step_gd as chapter
 from icl.claims import Claims, Ledger
 from icl.models.effective import EffectiveParameters
@@ -226,14 +227,14 @@ ledger.decide_estimate("bayes.risk", predicted=bayes, estimate=estimates.bayes)
 # We minimise that form over all entries of $W_K, W_Q, W_V, W_P$ by L-BFGS from random starts, again and again.
 
 # %%
-found = chapter.restarts(law, budget.restarts, stream(4))
+found = attention.restarts(law, budget.restarts, stream(4))
 ledger.decide("thm1.risk", predicted=floor, measured=found.risks.min())
 
 # %%
 ledger.decide(
     "thm1.step_size",
     predicted=eta,
-    measured=chapter.learned_step(found.best, n),
+    measured=attention.learned_step(found.best, n),
 )
 
 # %% [markdown]
@@ -254,27 +255,22 @@ ledger.decide(
 # precision, from random weights, {glue:text}`trainings:.0f` times over.
 
 # %%
-trained = [
-    chapter.train_on_samples(
-        law,
-        budget.schedule,
-        budget.batch,
-        [seed, 5, k],
-        f"samples, run {k + 1}",
-    )
-    for k in range(budget.trainings)
-]
-risk = chapter.mean_over_trainings([run.risk for run in trained])
+trained = chapter.trainings(law, budget, budget.trainings, seed)
+risk = attention.mean_over_trainings(
+    [attention.exact_risk(law, run.weights) for run in trained]
+)
 ledger.decide_estimate("thm1.sampled_risk", predicted=floor, estimate=risk)
 
 # %%
-step = chapter.mean_over_trainings(
-    [chapter.learned_step(run.weights, n) for run in trained]
+step = attention.mean_over_trainings(
+    [attention.learned_step(run.weights, n) for run in trained]
 )
 ledger.decide_estimate("thm1.sampled_step_size", predicted=eta, estimate=step)
 
 # %% tags=["hide-input", "remove-output"]
-exact = chapter.train_exactly(law, budget.schedule, [seed, 5, 0], "exact loss")
+exact = attention.train_exactly(
+    law, budget.schedule, [seed, 5, 0], "exact loss"
+)
 ledger.figure(pictures.training_curves(trained, exact, floor))
 
 # %% [markdown]
@@ -314,19 +310,8 @@ along_n = chapter.sweep(
     lengths,
     stream(6),
 )
-sampled = {n: risk}
-for k in (max(1, n // 4), 3 * n):
-    runs = [
-        chapter.train_on_samples(
-            PromptLaw.isotropic(d, k, sigma2),
-            budget.schedule,
-            budget.batch,
-            [seed, 7, k, j],
-            f"n = {k}",
-        )
-        for j in range(2)
-    ]
-    sampled[k] = chapter.mean_over_trainings([run.risk for run in runs])
+others = [max(1, n // 4), 3 * n]
+sampled = chapter.sampled_risks(parameters, others) | {n: risk}
 ledger.figure(pictures.risk_against_n(d, n, sigma2, along_n, sampled))
 
 # %% [markdown]
@@ -378,7 +363,7 @@ ledger.decide(
 )
 
 # %% tags=["hide-input", "remove-output"]
-ends = chapter.restarts(
+ends = attention.restarts(
     PromptLaw.isotropic(2, n, sigma2), 2 * budget.restarts, stream(11)
 )
 ledger.figure(pictures.landscape_d2(n, sigma2, ends))

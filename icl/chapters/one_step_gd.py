@@ -5,6 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from icl.chapters.attention import (
+    Training,
+    exact_risk,
+    learned_step,
+    mean_over_trainings,
+    restarts,
+    train_on_samples,
+)
 from icl.constructions.one_step_gd import one_step_gd
 from icl.estimates import Estimate, monte_carlo
 from icl.models.effective import EffectiveParameters
@@ -15,7 +23,7 @@ from icl.prompts import PromptLaw, token_matrix
 from icl.solvers.linear import gradient_step, ridge
 from icl.theory import landscape
 from icl.theory import one_step_gd as theory
-from icl.training import Schedule, minimise, train
+from icl.training import Schedule, minimise
 
 
 @dataclass(frozen=True)
@@ -41,45 +49,6 @@ def budget(parameters: Parameters) -> Budget:
     full = BUDGETS[parameters.profile]
     affordable = int(100 * full.prompts / max(100, parameters.n * parameters.d))
     return Budget(max(2000, affordable), full.restarts, full.trainings, full.schedule, full.batch)
-
-
-@dataclass(frozen=True)
-class Restarts:
-    """L-BFGS from random starts: final risks (K,), the weights found, in the 1/n convention."""
-
-    risks: np.ndarray
-    weights: list[EffectiveParameters]
-
-    @property
-    def best(self) -> EffectiveParameters:
-        return self.weights[int(np.argmin(self.risks))]
-
-    def reached(self, risk: float) -> np.ndarray:
-        """Which starts ended within 1e-7 (relative) of `risk`: a boolean (K,)."""
-        return np.abs(self.risks - risk) <= 1e-7 * max(risk, 1e-300)
-
-
-def restarts(law: PromptLaw, count: int, rng: np.random.Generator, *, scale: float = 0.3) -> Restarts:
-    """Minimise the exact risk over all weight matrices, `count` times from N(0, scale²) entries."""
-    risk = ExactRisk(law)
-    risks, weights = np.empty(count), []
-    for k in range(count):
-        model = LinearSelfAttention(law.d, rng=rng, scale=scale)
-        risks[k] = minimise(model, lambda model=model: risk(model.effective(law.n))).loss
-        weights.append(model.effective(law.n))
-    return Restarts(risks, weights)
-
-
-def preconditioner(weights: EffectiveParameters) -> np.ndarray:
-    """Gamma = c V' + u v', (d, d): the matrix in the learned step Gamma X'y / n."""
-    parts = weights.numpy()
-    return parts["c"] * parts["V"].T + np.outer(parts["u"], parts["v"])
-
-
-def learned_step(weights: EffectiveParameters, n: int) -> float:
-    """The step on ½ Σ (w'x_i − y_i)² that the weights take: mean diagonal of Gamma / n."""
-    Gamma = preconditioner(weights)
-    return float(np.trace(Gamma)) / len(Gamma) / n
 
 
 def distance_from_family(weights: EffectiveParameters, d: int, n: int, sigma2: float) -> float:
@@ -170,39 +139,22 @@ def lemma_estimates(law: PromptLaw, prompts: int, rng: np.random.Generator) -> L
     return LemmaEstimates(*(Estimate(float(mean), float(error), prompts) for mean, error in parts))
 
 
-@dataclass(frozen=True)
-class SampledTraining:
-    """One training on fresh prompts: loss before each step (steps,), final weights, their exact risk."""
-
-    curve: np.ndarray
-    weights: EffectiveParameters
-    risk: float
-
-
-def train_on_samples(law: PromptLaw, schedule: Schedule, batch: int, seed, label: str) -> SampledTraining:
-    """Adam, float32 weights, fresh float64 prompts each step from a generator of its own."""
-    rng = np.random.default_rng(seed)
-    model = LinearSelfAttention(law.d, rng=rng, init="label_path", dtype=torch.float32)
-
-    def loss():
-        prompts = law.sample(rng, batch)
-        X, y, x_query, y_query = (
-            torch.from_numpy(part).float() for part in (prompts.X, prompts.y, prompts.x_query, prompts.y_query)
-        )
-        return ((model.effective(law.n).predict(X, y, x_query) - y_query) ** 2).mean()
-
-    curve = train(model, loss, schedule, rng=rng, label=label)
-    parts = model.effective(law.n).numpy()
-    weights = EffectiveParameters.from_numpy(**parts)
-    return SampledTraining(curve, weights, ExactRisk(law)(weights).item())
+def trainings(law: PromptLaw, budget: Budget, count: int, seed: int) -> list[Training]:
+    """`count` independent trainings on samples; run k at context length n draws from the stream (seed, n, k)."""
+    return [
+        train_on_samples(law, budget.schedule, budget.batch, [seed, law.n, k], f"n = {law.n}, run {k + 1} of {count}")
+        for k in range(count)
+    ]
 
 
-def train_exactly(law: PromptLaw, schedule: Schedule, seed, label: str) -> SampledTraining:
-    """Adam on the exact risk, the same start and schedule as `train_on_samples`, float64, no noise."""
-    model = LinearSelfAttention(law.d, rng=np.random.default_rng(seed), init="label_path")
-    risk = ExactRisk(law)
-    curve = train(model, lambda: risk(model.effective(law.n)), schedule, label=label)
-    return SampledTraining(curve, model.effective(law.n), risk(model.effective(law.n)).item())
+def sampled_risks(parameters: Parameters, lengths: list[int]) -> dict[int, Estimate]:
+    """Mean exact risk of two trainings on samples at each context length."""
+    risks = {}
+    for n in lengths:
+        law = PromptLaw.isotropic(parameters.d, n, parameters.sigma2)
+        runs = trainings(law, budget(parameters), 2, parameters.seed)
+        risks[n] = mean_over_trainings([exact_risk(law, run.weights) for run in runs])
+    return risks
 
 
 @dataclass(frozen=True)
@@ -226,12 +178,6 @@ def context_lengths(n: int, count: int) -> np.ndarray:
     """About `count` whole numbers from 1 to max(80, 4n), evenly spaced in logarithm, n among them."""
     spaced = np.geomspace(1, max(80, 4 * n), count).round().astype(int)
     return np.unique(np.r_[spaced, n])
-
-
-def mean_over_trainings(values) -> Estimate:
-    """Mean and standard error over independent trainings (at least two)."""
-    values = np.asarray(values, dtype=float)
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))
 
 
 def descend_from_valley(d: int, n: int, sigma2: float, rng: np.random.Generator) -> float | None:

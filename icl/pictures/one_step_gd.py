@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 
-from icl.chapters.one_step_gd import Restarts, SampledTraining, Sweep, context_lengths
+from icl.chapters.attention import Restarts, Training
+from icl.chapters.one_step_gd import Sweep, context_lengths
 from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.models.effective import EffectiveParameters
@@ -111,7 +112,7 @@ def step_sizes(d: int, n: int, sigma2: float, along_n: Sweep, along_noise: Sweep
     return Figure("step_sizes", figure, columns, alt, drift_atol=1e-7)
 
 
-def training_curves(sampled: list[SampledTraining], exact: SampledTraining, floor: float) -> Figure:
+def training_curves(sampled: list[Training], exact: Training, floor: float) -> Figure:
     """Loss against step: sampled trainings jitter around, exact training falls to, the predicted floor."""
     steps = np.arange(1, len(exact.curve) + 1)
     kept = np.unique(np.geomspace(1, len(steps), 200).round().astype(int)) - 1

@@ -1,0 +1,105 @@
+"""What every chapter does with linear attention: minimise its exact risk, train it on samples, read it off."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from icl.estimates import Estimate
+from icl.models.effective import EffectiveParameters
+from icl.models.exact_risk import ExactRisk
+from icl.models.linear_attention import LinearSelfAttention
+from icl.prompts import PromptLaw, Prompts
+from icl.training import Schedule, minimise, train
+
+
+class Sampler(Protocol):
+    """Any law over prompts: d, n and draws of B prompts from an explicit generator."""
+
+    d: int
+    n: int
+
+    def sample(self, rng: np.random.Generator, B: int) -> Prompts: ...
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """L-BFGS from random starts: final risks (K,), the weights found, in the 1/n convention."""
+
+    risks: np.ndarray
+    weights: list[EffectiveParameters]
+
+    @property
+    def best(self) -> EffectiveParameters:
+        return self.weights[int(np.argmin(self.risks))]
+
+    def reached(self, risk: float) -> np.ndarray:
+        """Which starts ended within 1e-7 (relative) of `risk`: a boolean (K,)."""
+        return np.abs(self.risks - risk) <= 1e-7 * max(risk, 1e-300)
+
+
+def restarts(law: PromptLaw, count: int, rng: np.random.Generator, *, scale: float = 0.3) -> Restarts:
+    """Minimise the exact risk over all weight matrices, `count` times from N(0, scale²) entries."""
+    risk = ExactRisk(law)
+    risks, weights = np.empty(count), []
+    for k in range(count):
+        model = LinearSelfAttention(law.d, rng=rng, scale=scale)
+        risks[k] = minimise(model, lambda model=model: risk(model.effective(law.n))).loss
+        weights.append(model.effective(law.n))
+    return Restarts(risks, weights)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training: loss before each step, (steps,), and the final weights, float64, in the 1/n convention."""
+
+    curve: np.ndarray
+    weights: EffectiveParameters
+
+
+def train_on_samples(law: Sampler, schedule: Schedule, batch: int, seed, label: str) -> Training:
+    """Adam, float32 weights, fresh float64 prompts each step from a generator of its own."""
+    rng = np.random.default_rng(seed)
+    model = LinearSelfAttention(law.d, rng=rng, init="label_path", dtype=torch.float32)
+
+    def loss():
+        prompts = law.sample(rng, batch)
+        X, y, x_query, y_query = (
+            torch.from_numpy(part).float() for part in (prompts.X, prompts.y, prompts.x_query, prompts.y_query)
+        )
+        return ((model.effective(law.n).predict(X, y, x_query) - y_query) ** 2).mean()
+
+    curve = train(model, loss, schedule, rng=rng, label=label)
+    return Training(curve, EffectiveParameters.from_numpy(**model.effective(law.n).numpy()))
+
+
+def train_exactly(law: PromptLaw, schedule: Schedule, seed, label: str) -> Training:
+    """Adam on the exact risk, the same start and schedule as `train_on_samples`, float64, no noise."""
+    model = LinearSelfAttention(law.d, rng=np.random.default_rng(seed), init="label_path")
+    risk = ExactRisk(law)
+    curve = train(model, lambda: risk(model.effective(law.n)), schedule, label=label)
+    return Training(curve, model.effective(law.n))
+
+
+def preconditioner(weights: EffectiveParameters) -> np.ndarray:
+    """Gamma = c V' + u v', (d, d): the matrix in the learned step Gamma X'y / n."""
+    parts = weights.numpy()
+    return parts["c"] * parts["V"].T + np.outer(parts["u"], parts["v"])
+
+
+def learned_step(weights: EffectiveParameters, n: int) -> float:
+    """The step on ½ Σ (w'x_i − y_i)² that the weights take: mean diagonal of Gamma / n."""
+    Gamma = preconditioner(weights)
+    return float(np.trace(Gamma)) / len(Gamma) / n
+
+
+def exact_risk(law: PromptLaw, weights: EffectiveParameters) -> float:
+    """The exact risk of given weights on prompts from `law`, which need not be the law they were trained on."""
+    return ExactRisk(law)(weights).item()
+
+
+def mean_over_trainings(values) -> Estimate:
+    """Mean and standard error over independent trainings (at least two)."""
+    values = np.asarray(values, dtype=float)
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))
