@@ -27,5 +27,5 @@ def isotropic_bayes_risk(d: int, n: int, sigma2: float, m: float = 1.0) -> float
     if sigma2 == 0:
         return float(unseen)
     q = sigma2 / m
-    seen = sigma2 * expected_spectral_sum(lambda lam: 1 / (q + lam), d, n, finest=np.sqrt(q))
+    seen = expected_spectral_sum(lambda lam: sigma2 / (q + lam), d, n, finest=np.sqrt(q))
     return sigma2 + unseen + seen

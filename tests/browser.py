@@ -1,0 +1,40 @@
+"""Headless Chromium for the tests: where it is, and how to start it."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOW_TO_GET_ONE = "sudo apt-get install chromium (or .venv/bin/python -m playwright install chromium), then make test"
+
+
+def find() -> str | None:
+    """The path of a Chromium: the system's, or the one playwright installed; None where there is neither."""
+    for name in _NAMES:
+        if path := shutil.which(name):
+            return path
+    cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", Path.home() / ".cache" / "ms-playwright"))
+    return next((str(path) for path in sorted(cache.glob("chromium-*/chrome-linux*/chrome"))), None)
+
+
+@contextmanager
+def chromium():
+    """A running headless Chromium (playwright's Browser)."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find(), args=_FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()

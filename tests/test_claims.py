@@ -1,0 +1,91 @@
+"""The ledger: verdicts, completeness, escaping, bytes."""
+
+import json
+import math
+
+import pytest
+
+from icl import claims
+from icl.claims import FAILS, HOLDS, NOT_RUN, Ledger, catalogue
+from icl.estimates import Estimate
+from icl.parameters import CHAPTERS, check_parameters
+from icl.validation import InputError
+
+CHAPTER = "01_one_step_gd"
+ENTRY = {"source": "s", "statement": "x < y & z", "method": "exact", "relation": "equal", "drift_atol": 0.0}
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch):
+    monkeypatch.setenv("ICL_OUT", str(tmp_path))
+    ledger = Ledger(CHAPTER, check_parameters(CHAPTER))
+    ledger._catalogue = {
+        "a.equal": {**ENTRY, "rtol": 0.1, "atol": 0.5},
+        "a.most": {**ENTRY, "rtol": 0.0, "atol": 0.0, "relation": "at most"},
+        "a.least": {**ENTRY, "rtol": 0.0, "atol": 0.0, "relation": "at least"},
+    }
+    return ledger
+
+
+@pytest.mark.parametrize(
+    "id, predicted, measured, stderr, verdict",
+    [
+        ("a.equal", 10, 11.5, 0, HOLDS),  # 0.1 · 10 + 0.5 is just enough
+        ("a.equal", 10, 11.6, 0, FAILS),
+        ("a.equal", -10, -11.5, 0, HOLDS),
+        ("a.equal", 10, 12.4, 0.2, HOLDS),  # five standard errors on top
+        ("a.equal", 10, 12.6, 0.2, FAILS),
+        ("a.equal", 10, math.nan, 0, FAILS),
+        ("a.equal", 10, math.inf, 0, FAILS),
+        ("a.most", 1, -5, 0, HOLDS),
+        ("a.most", 1, 1.01, 0, FAILS),
+        ("a.least", 1, 5, 0, HOLDS),
+        ("a.least", 1, 0.99, 0, FAILS),
+    ],
+)
+def test_verdicts(ledger, id, predicted, measured, stderr, verdict):
+    assert ledger.decide(id, predicted=predicted, measured=measured, stderr=stderr).verdict == verdict
+
+
+@pytest.mark.parametrize("stderr", [-1.0, math.nan, math.inf])
+def test_error_bars_must_make_sense(ledger, stderr):
+    with pytest.raises(InputError, match="standard error"):
+        ledger.decide("a.equal", predicted=1, measured=1, stderr=stderr)
+
+
+def test_no_claim_may_be_left_out_or_decided_twice(ledger):
+    ledger.decide("a.equal", predicted=1, measured=1)
+    with pytest.raises(InputError, match="undecided: a.most, a.least"):
+        ledger.save()
+    with pytest.raises(InputError, match="decided twice"):
+        ledger.not_run("a.equal", "why not")
+    with pytest.raises(InputError, match="not in the catalogue"):
+        ledger.decide("a.other", predicted=1, measured=1)
+
+
+def test_file_has_every_claim_in_catalogue_order(ledger, tmp_path):
+    ledger.not_run("a.least", "needs a GPU")
+    ledger.decide_estimate("a.most", predicted=1, estimate=Estimate(0.5, 0.1, 10))
+    ledger.decide("a.equal", predicted=1, measured=1)
+    ledger.number("size", 3)
+    ledger.save()
+    content = json.loads((tmp_path / f"{CHAPTER}.json").read_text())
+    assert [claim["id"] for claim in content["claims"]] == ["a.equal", "a.most", "a.least"]
+    assert content["claims"][2]["verdict"] == NOT_RUN and content["claims"][2]["measured"] is None
+    assert content["numbers"] == {"size": 3.0}
+    assert content["parameters"]["d"] == 5
+
+
+def test_html_escapes_what_a_ledger_holds(ledger):
+    claim = ledger.not_run("a.equal", "<script>alert(1)</script>")
+    assert "<script>" not in claim._repr_html_() and "x &lt; y &amp; z" in claim._repr_html_()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_catalogues_are_complete(chapter):
+    for id, entry in catalogue(chapter).items():
+        assert set(entry) == {"source", "statement", "method", "relation", "rtol", "atol", "drift_atol"}, id
+        assert entry["method"] in claims.DRIFT and entry["relation"] in ("equal", "at most", "at least"), id
+        assert entry["statement"].endswith("."), id
+        if entry["method"] == "exact":
+            assert entry["rtol"] <= 1e-4 and entry["atol"] <= 1e-3, f"{id}: an exact claim needs a tight tolerance"

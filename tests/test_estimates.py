@@ -1,0 +1,31 @@
+"""Monte-Carlo means and their standard errors, whatever the chunks."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icl.estimates import monte_carlo
+from icl.validation import InputError
+
+
+@given(st.integers(2, 300), st.integers(1, 70))
+def test_chunks_do_not_matter(count, chunk):
+    values = np.random.default_rng(count).standard_normal((count, 3)) + 1e6  # a large mean would cancel in a naive sum
+    position = iter(np.split(values, range(chunk, count, chunk)))
+    result = monte_carlo(lambda B: next(position), count, chunk=chunk)
+    np.testing.assert_allclose(result.mean, values.mean(0), rtol=1e-13)
+    np.testing.assert_allclose(result.stderr, values.std(0, ddof=1) / np.sqrt(count), rtol=1e-6)
+
+
+def test_covers_the_truth_as_often_as_it_should():
+    """The error bar is neither too small nor too large: z-scores of 400 experiments have variance 1."""
+    rng = np.random.default_rng(3)
+    runs = [monte_carlo(lambda B: rng.exponential(size=B), 500) for _ in range(400)]
+    z = np.array([(run.mean - 1) / run.stderr for run in runs])
+    assert 0.8 < z.var() < 1.25
+
+
+def test_needs_two_draws():
+    with pytest.raises(InputError, match="at least 2"):
+        monte_carlo(lambda B: np.zeros(B), 1)

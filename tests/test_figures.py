@@ -1,0 +1,58 @@
+"""Figures: same bytes, ink that follows the page, ids of their own, numbers beside them."""
+
+import re
+
+import numpy as np
+import pytest
+
+from icl.figures import COLOURS, INK, Figure, canvas, style
+from icl.validation import InputError
+
+
+def draw(name="demo", alt='a line & a "dot"'):
+    with style():
+        figure, axis = canvas()
+        axis.plot([0, 1], [1, 2], color=COLOURS["gd"])
+        axis.plot([0.5], [1.5], "o", color=INK)
+    return Figure(name, figure, {"x": np.array([0.0, 1.0]), "y": np.array([1 / 3])}, alt)
+
+
+def test_same_numbers_same_bytes():
+    assert draw().svg() == draw().svg()
+
+
+def test_ink_follows_the_page():
+    svg = draw().svg()
+    assert INK not in svg and "currentColor" in svg
+    assert not re.search(r"#(000000|ffffff)", svg), "black or white is invisible on one of the two themes"
+
+
+def test_two_figures_on_a_page_share_no_id():
+    ids = [set(re.findall(r'\bid="([^"]+)"', draw(name).svg())) for name in ("one", "two")]
+    assert ids[0] and not ids[0] & ids[1]
+    references = set(re.findall(r'(?:href="#|url\(#)([^")]+)', draw("one").svg()))
+    assert references <= ids[0]
+
+
+def test_alternative_text_is_escaped():
+    assert 'aria-label="a line &amp; a &quot;dot&quot;"' in draw().svg()
+
+
+def test_csv_reads_back_exactly(tmp_path):
+    from icl.workflow.baselines import read_csv
+
+    entry = draw().write(tmp_path)
+    columns = read_csv(tmp_path / "demo.csv")
+    assert columns["y"][0] == 1 / 3 and len(columns["x"]) == 2
+    assert entry["columns"] == ["x", "y"] and entry["rows"] == 2
+
+
+def test_predictors_have_colours_of_their_own():
+    assert len(set(COLOURS.values())) == len(COLOURS)
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="1-D"):
+        Figure("x", None, {"a": np.zeros((2, 2))}, "alt")
+    with pytest.raises(InputError, match="method must be"):
+        Figure("x", None, {"a": np.zeros(2)}, "alt", method="guess")

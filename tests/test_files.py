@@ -1,0 +1,40 @@
+"""Files are whole or not at all."""
+
+import errno
+import os
+
+import pytest
+
+from icl.files import csv_text, write_atomically
+from icl.validation import InputError
+
+
+def test_writes_and_replaces(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    write_atomically(path, "one")
+    write_atomically(path, b"two")
+    assert path.read_text() == "two"
+    assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write_atomically(tmp_path / "file.txt", "old")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="cannot write .*No space left"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match="choose another folder"):
+        write_atomically(tmp_path / "taken" / "file.txt", "x")
+
+
+def test_csv_of_unequal_columns():
+    assert csv_text({"a": [1, 2], "b": [0.1]}) == "a,b\n1,0.10000000000000001\n2,\n"

@@ -1,0 +1,82 @@
+"""Prompts: their law, their tokens, their generator."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import assert_within_errors, estimate, random_covariance, random_law
+
+from icl.prompts import PromptLaw, attention_mask, symmetric_root, token_matrix
+from icl.validation import InputError
+
+
+def test_second_moments_are_those_of_the_law(rng):
+    law = random_law(rng, 3, 2, 0.7)
+
+    def draw(B):
+        batch = law.sample(rng, B)
+        theta = batch.beta - law.beta_star
+        noise = batch.y[:, 0] - (batch.X[:, 0] * batch.beta).sum(1)
+        outer = lambda left, right: left[:, :, None] * right[:, None]
+        x = batch.X[:, 0]
+        parts = [outer(x, x), outer(theta, theta), outer(x, batch.X[:, 1]), outer(x, batch.x_query), outer(x, theta)]
+        return np.concatenate([np.stack(parts, 1).reshape(B, -1), noise[:, None] ** 2], axis=1)
+
+    zero = np.zeros(27)
+    predicted = np.r_[law.H.ravel(), law.Psi.ravel(), zero, law.sigma2]
+    assert_within_errors(estimate(draw, 100_000), predicted)
+
+
+def test_query_label_has_its_own_noise(rng):
+    law = PromptLaw.isotropic(2, 3, 0.5)
+    draw = lambda B: ((batch := law.sample(rng, B)).y_query - (batch.x_query * batch.beta).sum(1)) ** 2
+    assert_within_errors(estimate(draw, 50_000), 0.5)
+
+
+def test_same_generator_same_prompts():
+    law = PromptLaw.isotropic(3, 4, 0.1)
+    first, second = (law.sample(np.random.default_rng(7), 5) for _ in range(2))
+    assert (first.X == second.X).all() and (first.y_query == second.y_query).all()
+    assert first.X.dtype == np.float64
+
+
+def test_tokens(rng):
+    batch = PromptLaw.isotropic(2, 3, 0.1).sample(rng, 4)
+    E = token_matrix(batch.X, batch.y, batch.x_query)
+    assert E.shape == (4, 3, 4)
+    np.testing.assert_array_equal(E[1, :2, 0], batch.X[1, 0])
+    np.testing.assert_array_equal(E[1, 2, :3], batch.y[1])
+    np.testing.assert_array_equal(E[1, :, 3], [*batch.x_query[1], 0.0])
+    np.testing.assert_array_equal(attention_mask(3), np.diag([1.0, 1, 1, 0]))
+
+
+@given(st.integers(0, 2**31), st.integers(1, 6), st.integers(1, 6))
+def test_symmetric_root(seed, d, rank):
+    matrix = random_covariance(np.random.default_rng(seed), d, rank)
+    root = symmetric_root(matrix)
+    np.testing.assert_allclose(root @ root, matrix, atol=1e-12 * (1 + np.abs(matrix).max()))
+    np.testing.assert_allclose(root, root.T)
+
+
+@pytest.mark.parametrize(
+    "change, complaint",
+    [
+        (dict(n=0), "n must be"),
+        (dict(sigma2=-1.0), "sigma2"),
+        (dict(sigma2=float("nan")), "sigma2"),
+        (dict(H=np.diag([1.0, -1.0])), "H must be positive"),
+        (dict(Psi=np.eye(3)), "Psi must have shape"),
+        (dict(beta_star=[1.0]), "beta_star must have shape"),
+        (dict(Psi=np.zeros((2, 2)), sigma2=0.0), "tau"),
+        (dict(H=1.0), "d must be"),
+    ],
+)
+def test_bad_laws(change, complaint):
+    good = dict(n=3, H=np.eye(2), Psi=np.eye(2), beta_star=np.zeros(2), sigma2=0.1)
+    with pytest.raises(InputError, match=complaint):
+        PromptLaw(**{**good, **change})
+
+
+def test_batch_size_is_checked(rng):
+    with pytest.raises(InputError, match="B must be"):
+        PromptLaw.isotropic(2, 2, 0.1).sample(rng, 0)

@@ -1,0 +1,102 @@
+"""Training: exact minimisation, Adam, resuming to the same bytes."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl import training
+from icl.chapters import attention
+from icl.models.exact_risk import ExactRisk
+from icl.models.linear_attention import LinearSelfAttention
+from icl.prompts import PromptLaw
+from icl.theory.one_step_gd import minimal_risk
+from icl.training import Schedule, minimise, train
+from icl.validation import InputError
+
+LAW = PromptLaw.isotropic(3, 8, 0.25)
+
+
+def sampled(rng):
+    model = LinearSelfAttention(3, rng=rng, init="label_path", dtype=torch.float32)
+
+    def loss():
+        batch = LAW.sample(rng, 32)
+        X, y, x, target = (torch.from_numpy(p).float() for p in (batch.X, batch.y, batch.x_query, batch.y_query))
+        return ((model.effective(LAW.n).predict(X, y, x) - target) ** 2).mean()
+
+    return model, loss
+
+
+@pytest.mark.parametrize("d, n, sigma2", [(3, 8, 0.25), (20, 40, 0.25), (7, 2, 1.0)])
+def test_lbfgs_reaches_the_minimum(d, n, sigma2):
+    model = LinearSelfAttention(d, rng=np.random.default_rng(1), init="label_path")
+    risk = ExactRisk(PromptLaw.isotropic(d, n, sigma2))
+    found = minimise(model, lambda: risk(model.effective(n)))
+    assert found.loss == pytest.approx(minimal_risk(d, n, sigma2), rel=1e-9)
+    assert risk(model.effective(n)).item() == found.loss
+
+
+def test_adam_on_the_exact_loss():
+    run = attention.train_exactly(LAW, Schedule(1500, 0.02), 0, "exact")
+    assert attention.exact_risk(LAW, run.weights) == pytest.approx(minimal_risk(3, 8, 0.25), rel=1e-7)
+
+
+@pytest.mark.parametrize("killed_at", [1, 20, 33])
+def test_a_killed_run_resumes_to_the_same_bytes(tmp_path, killed_at):
+    schedule = Schedule(40, 0.02, clip=1.0)
+
+    def run(path, stop=None):
+        rng = np.random.default_rng(5)
+        model, loss = sampled(rng)
+        calls = iter(range(stop)) if stop else None
+
+        def interruptible():
+            if calls is not None and next(calls, None) is None:
+                raise KeyboardInterrupt
+            return loss()
+
+        curve = train(model, interruptible, schedule, rng=rng, checkpoint=path, every=7)
+        return curve, model.state_dict()
+
+    curve, weights = run(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "killed", stop=killed_at)
+    again, resumed = run(tmp_path / "killed")
+    assert again.tobytes() == curve.tobytes()
+    assert all(torch.equal(weights[name], resumed[name]) for name in weights)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "killed").read_bytes()
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    model, loss = sampled(rng)
+    train(model, loss, Schedule(5, 0.02), rng=rng, checkpoint=tmp_path / "c")
+    with pytest.raises(InputError, match="another run"):
+        train(model, loss, Schedule(6, 0.02), rng=rng, checkpoint=tmp_path / "c")
+
+
+def test_a_diverging_loss_is_named():
+    model = LinearSelfAttention(2, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="step 0; lower the learning rate"):
+        train(model, lambda: model.W_K.sum() * torch.nan, Schedule(3, 0.1))
+
+
+def test_bad_settings():
+    for bad in (
+        dict(steps=0, learning_rate=0.1),
+        dict(steps=3, learning_rate=0.0),
+        dict(steps=3, learning_rate=float("nan")),
+    ):
+        with pytest.raises(InputError):
+            Schedule(**bad)
+    model = LinearSelfAttention(2, rng=np.random.default_rng(0), dtype=torch.float32)
+    with pytest.raises(InputError, match="float64"):
+        minimise(model, lambda: model.W_K.sum())
+
+
+def test_progress_shows_loss_and_remaining_time(capsys):
+    rng = np.random.default_rng(0)
+    model, loss = sampled(rng)
+    training.train(model, loss, Schedule(3, 0.02), rng=rng, label="demo")
+    shown = capsys.readouterr().err
+    assert "demo" in shown and "loss" in shown and "<" in shown
