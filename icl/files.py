@@ -36,12 +36,16 @@ def write_atomically(path: Path | str, content: bytes | str) -> Path:
     return path
 
 
-def csv_text(columns: dict[str, np.ndarray]) -> str:
-    """1-D columns of numbers as CSV with 17 significant digits; short columns end in empty cells."""
+def csv_text(columns: dict[str, np.ndarray], index: list | None = None) -> str:
+    """1-D columns of numbers as CSV with 17 significant digits; short columns end in empty cells.
+
+    `index` (one label a row) becomes a first column without a name.
+    """
     columns = {name: np.asarray(column, dtype=float) for name, column in columns.items()}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow([*([""] if index is not None else []), *columns])
     for row in range(max(map(len, columns.values()))):
-        writer.writerow([f"{column[row]:.17g}" if row < len(column) else "" for column in columns.values()])
+        label = [] if index is None else [index[row]]
+        writer.writerow(label + [f"{column[row]:.17g}" if row < len(column) else "" for column in columns.values()])
     return text.getvalue()

@@ -3,7 +3,8 @@ r"""The three quantities that every closed form is made of.
     Phi = H^{1/2} Psi H^{1/2},   tau = tr(H Psi) + sigma2,   Omega = (n+1)/n Phi + tau/n I.
 
 Omega is the covariance of X'r/n in coordinates where H = I, with r the labels' residual at
-beta_star: E[X'r r'X]/n² = H^{1/2} Omega H^{1/2}.
+beta_star: E[X'r r'X]/n² = H^{1/2} Omega H^{1/2}. The names are this book's, after the
+setting of Zhang, Wu and Bartlett (2024).
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """Figure numbers and claims against their committed baselines: what moved, by how much, beyond which tolerance.
 
-A baseline is a folder `baselines/<profile>/<chapter>/` with one CSV per figure and `claims.csv`. A number may
-drift by rtol · |baseline| + atol; both are stored with the run, by the way the number was made.
+A baseline is a folder `baselines/<profile>/<chapter>/` with one CSV per figure and `claims.csv`, in the layout of
+pytest-regressions' `num_regression`, which the test suite uses on the same files. A number may drift by
+rtol · |baseline| + atol; both come from the way the number was made.
 """
 
 import csv
@@ -13,26 +14,25 @@ from pathlib import Path
 
 import numpy as np
 
-from icl.claims import DRIFT, NOT_RUN, catalogue
+from icl.claims import DRIFT, FAILS, HOLDS, NOT_RUN, catalogue
 from icl.files import csv_text, write_atomically
 from icl.validation import InputError
 from icl.workflow.ledgers import read_ledger
 
-_NUMBERS = ("predicted", "measured", "stderr")
+_VERDICTS = (FAILS, HOLDS, NOT_RUN)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of one figure, or of a chapter's claims: columns by name, with row labels and tolerances.
+    """Numbers of one figure, or of a chapter's claims (a column a claim): columns by name, labels of the rows.
 
-    `rtol` and `atol` are per row for claims and the same for every row of a figure: arrays of shape (rows,).
+    `tolerances` gives each column its {"rtol": …, "atol": …}.
     """
 
     name: str
     columns: dict[str, np.ndarray]
-    rows: list[str]
-    rtol: np.ndarray
-    atol: np.ndarray
+    rows: list
+    tolerances: dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,20 @@ def tables(folder: Path, chapter: str) -> list[Table]:
     result = [_claims_table(chapter, ledger)]
     for name, entry in ledger["figures"].items():
         columns = read_csv(Path(folder) / chapter / f"{name}.csv")
-        rows = max(map(len, columns.values()))
-        labels = [f"row {row + 1}" for row in range(rows)]
-        result.append(Table(name, columns, labels, np.full(rows, entry["rtol"]), np.full(rows, entry["atol"])))
+        tolerance = {"rtol": entry["rtol"], "atol": entry["atol"]}
+        rows = range(max(map(len, columns.values())))
+        result.append(Table(name, columns, list(rows), dict.fromkeys(columns, tolerance)))
     return result
 
 
 def _claims_table(chapter: str, ledger: dict) -> Table:
-    entries, claims = catalogue(chapter), ledger["claims"]
-    number = lambda value: math.nan if value is None else value
-    columns = {key: np.array([number(claim[key]) for claim in claims], dtype=float) for key in _NUMBERS}
-    columns["not_run"] = np.array([claim["verdict"] == NOT_RUN for claim in claims], dtype=float)
-    rtol = np.array([DRIFT[claim["method"]] for claim in claims])
-    atol = np.array([entries[claim["id"]]["drift_atol"] for claim in claims])
-    return Table("claims", columns, [claim["id"] for claim in claims], rtol, atol)
+    entries, rows = catalogue(chapter), ["predicted", "measured", "stderr"]
+    columns, tolerances = {}, {}
+    for claim in ledger["claims"]:
+        numbers = [math.nan if claim[row] is None else claim[row] for row in rows]
+        columns[claim["id"]] = np.array([*numbers, _VERDICTS.index(claim["verdict"])], dtype=float)
+        tolerances[claim["id"]] = {"rtol": DRIFT[claim["method"]], "atol": entries[claim["id"]]["drift_atol"]}
+    return Table("claims", columns, [*rows, "verdict"], tolerances)
 
 
 def compare(folder: Path, baselines: Path, chapter: str) -> list[Move]:
@@ -93,21 +93,16 @@ def _moves(chapter: str, table: Table, baseline: dict[str, np.ndarray]) -> list[
         return [Move(f"{chapter} {table.name}", f"columns were {list(baseline)} and are {list(table.columns)}")]
     moves = []
     for name, old in baseline.items():
-        new = table.columns[name]
+        new, tolerance = table.columns[name], table.tolerances[name]
         where = f"{chapter} {table.name}.{name}"
         if len(old) != len(new):
             moves.append(Move(where, f"had {len(old)} rows and has {len(new)}"))
             continue
-        for row in np.flatnonzero(~within(old, new, table.rtol[: len(old)], table.atol[: len(old)])):
-            allowed = table.rtol[row] * abs(old[row]) + table.atol[row]
+        for row in np.flatnonzero(~np.isclose(new, old, equal_nan=True, **tolerance)):
+            allowed = tolerance["rtol"] * abs(old[row]) + tolerance["atol"]
             change = f"{old[row]:.12g} → {new[row]:.12g}, a move of {abs(new[row] - old[row]):.3g}"
             moves.append(Move(f"{where} [{table.rows[row]}]", f"{change} (allowed: {allowed:.3g})"))
     return moves
-
-
-def within(old, new, rtol, atol) -> np.ndarray:
-    """Elementwise: |new − old| ≤ rtol |old| + atol; equal infinities and NaNs agree."""
-    return np.isclose(new, old, rtol=0, atol=np.where(np.isfinite(old), rtol * np.abs(old) + atol, 0), equal_nan=True)
 
 
 def write(folder: Path, baselines: Path, chapter: str) -> None:
@@ -116,17 +111,17 @@ def write(folder: Path, baselines: Path, chapter: str) -> None:
     fresh = target.with_name(f".{chapter}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     for table in tables(folder, chapter):
-        write_atomically(fresh / f"{table.name}.csv", csv_text(table.columns))
+        write_atomically(fresh / f"{table.name}.csv", csv_text(table.columns, index=table.rows))
     if target.exists():
         shutil.rmtree(target)
     fresh.rename(target)
 
 
 def read_csv(path: Path) -> dict[str, np.ndarray]:
-    """Columns of a CSV written by `files.csv_text`; raises InputError when it is missing or not such a file."""
+    """Columns of a CSV written by `files.csv_text`, without its index; raises InputError for anything else."""
     try:
         header, *rows = csv.reader(io.StringIO(Path(path).read_text(encoding="utf-8")))
-        cells = {name: [row[k] for row in rows] for k, name in enumerate(header)}
+        cells = {name: [row[k] for row in rows] for k, name in enumerate(header) if name}
         return {name: np.array([float(cell) for cell in column if cell]) for name, column in cells.items()}
     except (OSError, ValueError, IndexError) as error:
         raise InputError(f"{path} cannot be read as a table of numbers ({error}).") from None

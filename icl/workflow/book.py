@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from icl.parameters import CHAPTERS
 from icl.workflow.layout import BUILD, HTML, WorkflowError, run_folder
 from icl.workflow.stage import stage
 
@@ -36,6 +37,8 @@ def build_book(profile: str) -> Path:
     missing = [page for page in expected if not (built / f"{page}.html").exists()]
     if missing or not (built / "index.html").exists():
         raise WorkflowError(f"the book was built without {', '.join(missing) or 'index.html'}.")
+    for chapter in CHAPTERS:  # readers download the notebook as it ran, without the cell that feeds the prose
+        shutil.copy(run_folder(profile) / f"{chapter}.ipynb", built / "_sources" / "notebooks" / f"{chapter}.ipynb")
     _publish(built)
     return HTML / "index.html"
 

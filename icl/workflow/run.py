@@ -64,6 +64,7 @@ def _execute(notebook: Path, scratch: Path, parameters: Parameters, failed: Path
                 str(output),
                 parameters=parameters.model_dump(),
                 kernel_name=KERNEL,
+                language="python",
                 cwd=str(scratch),
                 start_timeout=180,
                 progress_bar=False,

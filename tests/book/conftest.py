@@ -1,0 +1,27 @@
+"""The built book, and a browser on it."""
+
+import os
+
+import pytest
+from browser import HOW_TO_GET_ONE, chromium, find
+from bs4 import BeautifulSoup
+
+from icl.workflow.layout import HTML
+from icl.workflow.stage import pages
+
+
+@pytest.fixture(scope="session")
+def soups():
+    """Every page of the table of contents, parsed, by name."""
+    return {page: BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser") for page in pages()}
+
+
+@pytest.fixture(scope="session")
+def browser(request):
+    """Headless Chromium. Without one the browser tests are left out, and said to be; in CI that is a failure."""
+    if find() is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no browser in CI: {HOW_TO_GET_ONE}")
+        pytest.skip(f"the browser tests did not run: {HOW_TO_GET_ONE}")
+    with chromium() as running:
+        yield running

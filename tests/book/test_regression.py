@@ -1,0 +1,36 @@
+"""Every figure number and claim of the last run against its committed baseline, by pytest-regressions."""
+
+import pytest
+
+from icl.claims import catalogue
+from icl.parameters import CHAPTERS
+from icl.workflow.baselines import compare, tables
+from icl.workflow.layout import BASELINES, run_folder
+from icl.workflow.ledgers import failures, read_ledger
+
+pytestmark = pytest.mark.book
+RUN, COMMITTED = run_folder("quick"), BASELINES / "quick"
+# from what is committed, so that a table that vanished is missed
+TABLES = [(chapter, path.stem) for chapter in CHAPTERS for path in sorted((COMMITTED / chapter).glob("*.csv"))]
+
+
+@pytest.mark.parametrize("chapter, name", TABLES)
+def test_numbers_have_not_moved(num_regression, chapter, name):
+    table = next((table for table in tables(RUN, chapter) if table.name == name), None)
+    assert table is not None, f"{chapter} no longer makes {name}"
+    index = table.rows if name == "claims" else None
+    num_regression.check(
+        dict(table.columns), tolerances=table.tolerances, fullpath=COMMITTED / chapter / f"{name}.csv", data_index=index
+    )
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_nothing_appeared_or_vanished(chapter):
+    assert compare(RUN, COMMITTED, chapter) == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_claim_is_decided_and_none_fails(chapter):
+    ledger = read_ledger(RUN, chapter)
+    assert [claim["id"] for claim in ledger["claims"]] == list(catalogue(chapter))
+    assert failures([ledger]) == []
