@@ -12,8 +12,15 @@ if PROFILE not in PROFILES:
 RUN = f"_build/run/{PROFILE}"
 
 
+# Asking for the ledgers as well as for the pages: a chapter whose last run failed left none, so it runs again.
 rule book:
     default_target: True
+    input:
+        f"_build/html/.built-{PROFILE}",
+        expand(f"{RUN}/{{chapter}}.json", chapter=CHAPTERS),
+
+
+rule html:
     input:
         ledgers=expand(f"{RUN}/{{chapter}}.json", chapter=CHAPTERS),
         notebooks=expand(f"{RUN}/{{chapter}}.ipynb", chapter=CHAPTERS),
@@ -43,4 +50,4 @@ rule chapter:
         chapter="|".join(CHAPTERS),
     threads: 1
     shell:
-        "{sys.executable} -m icl run {wildcards.chapter} -p profile={PROFILE} --out {RUN}"
+        "{sys.executable} -m icl run {wildcards.chapter} -p profile={PROFILE} --out {RUN} > /dev/null"

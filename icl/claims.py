@@ -138,8 +138,11 @@ class Ledger:
             "figures": self.figures,
         }
 
+    def __repr__(self) -> str:
+        return repr(Claims(self.claims.values()))
+
     def _repr_html_(self) -> str:
-        return claims_table(list(self.claims.values()))
+        return claims_table(self.claims.values())
 
     def _entry(self, id: str) -> dict:
         if id not in self._catalogue:
@@ -193,8 +196,14 @@ def _row(claim: Claim) -> str:
 
 
 def _measured(claim: Claim) -> str:
-    return _format(claim.measured) if claim.stderr == 0 else f"{_format(claim.measured)} ± {claim.stderr:.1g}"
+    """The measured number with as many digits as its standard error, itself to two, allows."""
+    if claim.stderr == 0:
+        return _format(claim.measured, digits=3 if claim.predicted == 0 else 7)
+    decimals = 1 - math.floor(math.log10(claim.stderr))
+    if not math.isfinite(claim.measured) or not 0 <= decimals <= 8:
+        return f"{_format(claim.measured)} ± {_format(claim.stderr, digits=2)}"
+    return f"{claim.measured:.{decimals}f} ± {claim.stderr:.{decimals}f}".replace("-", "−")
 
 
-def _format(value: float) -> str:
-    return f"{value:.7g}".replace("-", "−")
+def _format(value: float, digits: int = 7) -> str:
+    return f"{value:.{digits}g}".replace("-", "−")

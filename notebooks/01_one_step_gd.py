@@ -103,12 +103,16 @@ def stream(number):
 # Among all weights of single-head linear self-attention, the least loss is attained by
 #
 # $$
-# \hat y = \eta^\ast \sum_{i=1}^n y_i\, x_i^\top x , \qquad
-# \eta^\ast = \frac{1}{n + d + 1 + \sigma^2} ,
+# \hat y = \eta^\ast \sum_{i=1}^n y_i\, x_i^\top x ,
 # $$
 #
-# the prediction after one step of size $\eta^\ast$ of gradient descent on
-# $\tfrac12 \sum_i (w^\top x_i - y_i)^2$ from $w = 0$. The least loss is
+# the prediction after one step of gradient descent on $\tfrac12 \sum_i (w^\top x_i - y_i)^2$ from $w = 0$, with
+#
+# $$
+# \eta^\ast = \frac{1}{n + d + 1 + \sigma^2} .
+# $$
+#
+# The least loss is
 #
 # $$
 # L_{\min} = \sigma^2 + \frac{d\,(d + 1 + \sigma^2)}{n + d + 1 + \sigma^2} .

@@ -89,3 +89,19 @@ def test_catalogues_are_complete(chapter):
         assert entry["statement"].endswith("."), id
         if entry["method"] == "exact":
             assert entry["rtol"] <= 1e-4 and entry["atol"] <= 1e-3, f"{id}: an exact claim needs a tight tolerance"
+
+
+@pytest.mark.parametrize(
+    "measured, stderr, shown",
+    [
+        (1.4416249, 8.2e-5, "1.441625 ± 0.000082"),
+        (523.59032, 1.12, "523.6 ± 1.1"),
+        (-0.4749, 0.0395, "−0.475 ± 0.040"),
+        (3.0e-12, 1e-12, "3e−12 ± 1e−12"),
+        (123456.0, 250.0, "123456 ± 2.5e+02"),
+        (1.44047619, 0.0, "1.440476"),
+    ],
+)
+def test_digits_follow_the_standard_error(ledger, measured, stderr, shown):
+    claim = ledger.decide("a.equal", predicted=1, measured=measured, stderr=stderr)
+    assert f">{shown}</td>" in claim._repr_html_()

@@ -1,6 +1,7 @@
 """`python -m icl`: run a chapter, read the ledger, compare with the baselines, build the book."""
 
 import json
+import time
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ def commands():
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the notebook, its numbers and figures.")
 def run(chapter, assignments, out):
     """Run CHAPTER, with other parameters if you like, and print its claims."""
-    from icl.workflow.ledgers import table
+    from icl.workflow.ledgers import summary, table
     from icl.workflow.run import run_chapter
 
     values = dict(parse_assignment(check_chapter(chapter), text) for text in assignments)
@@ -31,8 +32,10 @@ def run(chapter, assignments, out):
     out = out or Path("_build") / "runs" / chapter
     usual = _usual_seconds(run_folder(parameters.profile), chapter)
     click.echo(f"{chapter}: running{f', usually {usual:.0f} s' if usual else ''} …", err=True)
+    started = time.perf_counter()
     ledger = run_chapter(chapter, out, parameters)
-    click.echo(f"{chapter}: done, in {out}", err=True)
+    took = time.perf_counter() - started
+    click.echo(f"{chapter}: done after {took:.0f} s, in {out}: {summary([ledger])}", err=True)
     click.echo(table(ledger))
 
 

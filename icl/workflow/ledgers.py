@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from icl.claims import FAILS, Claim
+from icl.claims import FAILS, HOLDS, NOT_RUN, Claim
 from icl.parameters import CHAPTERS
 from icl.validation import InputError
 
@@ -40,7 +40,8 @@ def table(ledger: dict) -> str:
 def summary(ledgers: list[dict]) -> str:
     """One line: how many claims hold, fail, or were not run."""
     verdicts = [claim.verdict for ledger in ledgers for claim in claims_of(ledger)]
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts)]
+    plural = {HOLDS: "hold", FAILS: "fail", NOT_RUN: "were not run at this profile"}
+    counts = [f"{verdicts.count(verdict)} {words}" for verdict, words in plural.items() if verdict in verdicts]
     return f"{len(verdicts)} claims: {', '.join(counts)}."
 
 

@@ -1,0 +1,171 @@
+"""How fast chapter 1's parts are, as ratios against a named baseline in one run, and how their cost grows.
+
+`make bench` writes benchmarks/one_step_gd.md. One thread; each figure is the median of repeated runs, baseline and
+subject in turn, so that a slow moment of the machine meets both.
+"""
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from icl.files import write_atomically
+from icl.models.exact_risk import ExactRisk
+from icl.models.linear_attention import LinearSelfAttention
+from icl.prompts import PromptLaw, token_matrix
+from icl.solvers.linear import ridge
+from icl.theory.bayes_risk import isotropic_bayes_risk
+from icl.theory.one_step_gd import minimal_risk
+from icl.training import minimise
+
+ROOT = Path(__file__).resolve().parents[1]
+SIGMA2 = 0.25
+SIZES = (5, 10, 20, 40, 80)
+
+
+def seconds(action, repeats=5):
+    """Median wall-clock seconds of `action`, after one warm-up."""
+    action()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def exact_optimum():
+    """L-BFGS over all weights of the exact loss, label path open, to the bottom."""
+    yield "| d | n | weights | iterations | seconds | relative excess over L_min |"
+    yield "|---|---|---|---|---|---|"
+    for d in SIZES:
+        n = 2 * d
+        risk = ExactRisk(PromptLaw.isotropic(d, n, SIGMA2))
+        model = LinearSelfAttention(d, rng=np.random.default_rng(0), init="label_path", scale=0.02)
+        start = time.perf_counter()
+        found = minimise(model, lambda risk=risk, model=model, n=n: risk(model.effective(n)))
+        took = time.perf_counter() - start
+        excess = found.loss / minimal_risk(d, n, SIGMA2) - 1
+        yield f"| {d} | {n} | {4 * (d + 1) ** 2} | {found.iterations} | {took:.2f} | {excess:.0e} |"
+
+
+def exact_loss():
+    """One value and gradient of the exact loss, against one of a sampled loss with 1 % standard error."""
+    yield "| d | n | exact, ms | prompts for 1 % | sampled, ms | ratio |"
+    yield "|---|---|---|---|---|---|"
+    for d in SIZES:
+        for n in (2 * d, 8 * d):
+            law, rng = PromptLaw.isotropic(d, n, SIGMA2), np.random.default_rng(0)
+            model = LinearSelfAttention(d, rng=rng, init="label_path", scale=0.02)
+            risk = ExactRisk(law)
+            squares = _squared_errors(model, law, rng, 2000)
+            prompts = int((squares.std() / squares.mean() / 0.01) ** 2)
+            exact = seconds(lambda m=model, r=risk, n=n: r(m.effective(n)).backward())
+            chunk = min(prompts, 2_000_000 // (n * d))
+            sampled = seconds(lambda m=model, w=law, g=rng, b=chunk: _errors(m, w, g, b).mean().backward(), 2)
+            sampled *= prompts / chunk
+            yield f"| {d} | {n} | {1e3 * exact:.2f} | {prompts} | {1e3 * sampled:.0f} | {sampled / exact:.0f} |"
+
+
+def _errors(model, law, rng, B):
+    batch = law.sample(rng, B)
+    X, y, x, target = map(torch.from_numpy, (batch.X, batch.y, batch.x_query, batch.y_query))
+    return (model.effective(law.n).predict(X, y, x) - target) ** 2
+
+
+def _squared_errors(model, law, rng, B):
+    return _errors(model, law, rng, B).detach().numpy()
+
+
+def bayes_risk():
+    """The Bayes risk without sampling, against Monte Carlo with 10 000 prompts (about 1 % standard error)."""
+    yield "| d | n | exact, ms | Monte Carlo, ms | ratio |"
+    yield "|---|---|---|---|---|"
+    for d, n in [(5, 10), (5, 1000), (10, 20), (20, 40), (40, 80), (80, 160)]:
+        law, rng = PromptLaw.isotropic(d, n, SIGMA2), np.random.default_rng(0)
+        exact = seconds(lambda d=d, n=n: isotropic_bayes_risk(d, n, SIGMA2))
+        chunk = max(10, min(10_000, 2_000_000 // (n * d)))
+        sampled = seconds(lambda w=law, g=rng, b=chunk: _bayes_errors(w, g, b), 2) * 10_000 / chunk
+        yield f"| {d} | {n} | {1e3 * exact:.1f} | {1e3 * sampled:.0f} | {sampled / exact:.0f} |"
+
+
+def _bayes_errors(law, rng, B):
+    batch = law.sample(rng, B)
+    return ((ridge(batch.X, batch.y, law.sigma2) - batch.beta) ** 2).sum(1)
+
+
+def forward():
+    """A batch of 512 prompts through the effective parameters, against the full attention layer on tokens."""
+    yield "| d | n | effective, ms | full layer, ms | ratio |"
+    yield "|---|---|---|---|---|"
+    for d, n in [(5, 20), (20, 40), (40, 80)]:
+        law, rng = PromptLaw.isotropic(d, n, SIGMA2), np.random.default_rng(0)
+        model, batch = LinearSelfAttention(d, rng=rng), law.sample(rng, 512)
+        E = torch.from_numpy(token_matrix(batch.X, batch.y, batch.x_query))
+        parts = tuple(map(torch.from_numpy, (batch.X, batch.y, batch.x_query)))
+        quick = seconds(lambda m=model, n=n, p=parts: m.effective(n).predict(*p).sum().backward())
+        full = seconds(lambda m=model, e=E: m(e).sum().backward())
+        yield f"| {d} | {n} | {1e3 * quick:.2f} | {1e3 * full:.2f} | {full / quick:.1f} |"
+
+
+def vectorised():
+    """Ridge on 2000 prompts at once, against a Python loop over prompts."""
+    yield "| d | n | at once, ms | loop, ms | ratio |"
+    yield "|---|---|---|---|---|"
+    for d, n in [(5, 20), (20, 40)]:
+        batch = PromptLaw.isotropic(d, n, SIGMA2).sample(np.random.default_rng(0), 2000)
+        pairs = list(zip(batch.X, batch.y, strict=True))
+        once = seconds(lambda b=batch: ridge(b.X, b.y, SIGMA2))
+        loop = seconds(lambda p=pairs: [ridge(X[None], y[None], SIGMA2) for X, y in p])
+        yield f"| {d} | {n} | {1e3 * once:.1f} | {1e3 * loop:.0f} | {loop / once:.0f} |"
+
+
+def commands():
+    """Whole commands, wall clock; memory is the largest single process started so far."""
+    yield "| command | seconds | peak memory, MiB |"
+    yield "|---|---|---|"
+    with tempfile.TemporaryDirectory() as scratch:
+        chapter = ["-m", "icl", "run", "01_one_step_gd", "--out", scratch]
+        for label, command in [
+            ("chapter 1 executed, `quick`", [sys.executable, *chapter]),
+            ("pages built from finished chapters", [sys.executable, "-m", "icl", "book"]),
+            ("`make book`, nothing changed", ["make", "book"]),
+        ]:
+            start = time.perf_counter()
+            subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+            yield f"| {label} | {time.perf_counter() - start:.1f} | {peak:.0f} |"
+
+
+def main():
+    """Run all, print and write the tables."""
+    subprocess.run(["make", "book"], cwd=ROOT, check=True, capture_output=True)
+    lines = [
+        "# Speed of chapter 1",
+        "",
+        f"Written by `make bench`; {platform.machine()}, {os.cpu_count()} cores, one thread.",
+    ]
+    # the commands first: a child starts with the peak memory of the process that forks it
+    for part in (commands, exact_optimum, exact_loss, bayes_risk, forward, vectorised):
+        print(part.__doc__)
+        lines += ["", part.__doc__, ""]
+        for line in part():
+            print(line)
+            lines.append(line)
+    write_atomically(ROOT / "benchmarks" / "one_step_gd.md", "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
