@@ -100,3 +100,14 @@ def test_progress_shows_loss_and_remaining_time(capsys):
     training.train(model, loss, Schedule(3, 0.02), rng=rng, label="demo")
     shown = capsys.readouterr().err
     assert "demo" in shown and "loss" in shown and "<" in shown
+
+
+def test_first_steps_have_the_scheduled_size():
+    """Adam moves every weight by the learning rate at first; the cosine is at its peak there and ends near 0."""
+    schedule = Schedule(4, 0.05)
+    model = LinearSelfAttention(2, rng=np.random.default_rng(0))
+    before = model.W_K.detach().clone()
+    train(model, lambda: model.W_K.sum(), Schedule(1, 0.05))
+    torch.testing.assert_close(before - model.W_K.detach(), torch.full_like(before, 0.05), rtol=1e-6, atol=0)
+    assert [schedule.rate(k) for k in (0, 2)] == pytest.approx([0.05, 0.025])
+    assert 0 < schedule.rate(3) < schedule.rate(2)
