@@ -9,6 +9,7 @@ import tomllib
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from icl.workflow.layout import ROOT, repository
@@ -40,6 +41,15 @@ def test_the_environment_is_the_lock():
     for name in ("icl", "pip"):
         installed.pop(name, None)
     assert installed == LOCK
+
+
+def test_the_lock_suits_the_oldest_supported_python():
+    """Debian 12 ships Python 3.11.2, and some packages refuse early patch releases."""
+    from importlib.metadata import distributions
+
+    oldest = "3.11.2"
+    wanted = {d.metadata["Name"]: d.metadata.get("Requires-Python") or ">=3" for d in distributions()}
+    assert [name for name, python in wanted.items() if not SpecifierSet(python).contains(oldest)] == []
 
 
 def test_conda_and_binder_take_the_same_pins():

@@ -80,7 +80,7 @@ def risk_against_n(d: int, n: int, sigma2: float, exact: Sweep, sampled: dict[in
         "Risk against context length on a logarithmic axis. The curve of one gradient step falls from the zero"
         " predictor's level; trained attention lies on it; ridge regression lies below and least squares joins it."
     )
-    return Figure("risk_against_n", figure, columns, alt, method="trained")
+    return Figure("risk_against_n", figure, columns, alt, method="trained", drift_atol=1e-7)
 
 
 def step_sizes(d: int, n: int, sigma2: float, along_n: Sweep, along_noise: Sweep) -> Figure:
