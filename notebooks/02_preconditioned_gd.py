@@ -207,9 +207,9 @@ ledger.figure(
 # :name: fig-adam-condition
 #
 # One training on samples for each condition number, with one and the same schedule. The least loss is the same for all
-# (dashed), but it is reached later and later: after {glue:text}`steps:,.0f` steps the risk is
-# {glue:text}`excess_1:.2g` % above it at condition number 1 and {glue:text}`excess_1000:.2g` % at 1000. The theorem
-# says where training should end; it is silent on when.
+# (dashed), but the larger the condition number, the later the loss comes down: after {glue:text}`steps:,.0f` steps the
+# exact risk is {glue:text}`excess_1:.2g` % above the least at condition number 1 and {glue:text}`excess_1000:.2g` % at 1000.
+# The theorem says where training should end; it is silent on when.
 # ```
 
 # %% [markdown]
@@ -234,7 +234,7 @@ ledger.figure(
 # ```
 #
 # For $\Psi = H^{-1}$ this is {prf:ref}`thm-preconditioned-gd`: then $\Phi = I$. For $\Psi = I$ it is the preconditioner of
-# {cite:t}`ahn2023` (there without noise) and {cite:t}`zhang2024trained`:
+# {cite:t}`ahn2023` and {cite:t}`zhang2024trained` (both without noise):
 # $\Gamma^\ast = \big(\tfrac{n+1}{n} H + \tfrac{\tau}{n} I\big)^{-1}$ with $\tau = \operatorname{tr} H + \sigma^2$.
 #
 # ```{admonition} Proof
@@ -273,10 +273,10 @@ Claims(
 )
 
 # %% [markdown]
-# These runs started from an open path from the labels to the output. Starts that are wholly random do worse here:
-# only {glue:text}`random_reached:.0f` of {glue:text}`random_starts:.0f` ended at the least risk
-# {glue:text}`zero_mean.risk.predicted:.4f`, and the worst one at {glue:text}`random_worst:.4f`. False valleys, which chapter 1
-# met in the isotropic case, exist for correlated covariates too.
+# These runs, and those below, started from an open path from the labels to the output. Of
+# {glue:text}`random_starts:.0f` wholly random starts {glue:text}`random_reached:.0f` ended at the least risk
+# {glue:text}`zero_mean.risk.predicted:.4f`; the worst one ended at {glue:text}`random_worst:.4f`. The false valleys that
+# chapter 1 met in the isotropic case are there for correlated covariates too.
 #
 # ### Ridge regression in disguise
 #
@@ -306,16 +306,16 @@ ledger.figure(pictures.eigenvalues(identity, weights))
 # :name: fig-eigenvalues
 #
 # The learned preconditioner along the axes of $H$. Newton's method would use $1/h$ (dotted). Ridge regression with
-# the true noise would bend away from it only for $h$ below $\sigma^2/n =$ {glue:text}`bend_noise:.3f` (blue); attention bends at
-# $\tau/(n+1) =$ {glue:text}`bend_tau:.3f`, which is {glue:text}`bend_ratio:.0f` times as much. Directions weaker than
-# that are barely amplified.
+# the true noise would bend away from it around $h = \sigma^2/n =$ {glue:text}`bend_noise:.4f` (blue); attention bends around
+# $h = \tau/(n+1) =$ {glue:text}`bend_tau:.4f`, {glue:text}`bend_ratio:.0f` times as high. Below that the curve levels off:
+# weak directions are amplified less and less of what Newton's method would.
 # ```
 
 # %% [markdown]
 # ### When the axes disagree, and when there are none
 #
-# Nothing requires $\Psi$ to share the axes of $H$. Here is one that does not, with condition number 10. The
-# formula is symmetric all the same:
+# Nothing requires $\Psi$ to share the axes of $H$. Here is one that does not, with condition number 10 and axes of its own.
+# The two matrices do not commute, yet $\Gamma^\ast$ is symmetric:
 
 # %%
 Psi = chapter.random_prior(d, stream(1))
@@ -337,7 +337,8 @@ Claims(
 )
 
 # %% [markdown]
-# Nor must either matrix be invertible. First we flatten the covariates: the weaker half of $H$'s eigenvalues becomes 0. What
+# Nor must either matrix be invertible. First we flatten the covariates: the smaller half of $H$'s eigenvalues becomes 0
+# (Theorem 2's prior then does not exist, and the package says so when asked for it). What
 # the preconditioner does on directions that never occur cannot matter, and indeed moving it there leaves the risk as it was.
 
 # %%
@@ -435,7 +436,7 @@ ledger.figure(pictures.only_second_moment(best, regressions))
 # :name: fig-only-second-moment
 #
 # Every entry of the best preconditioner, for Gaussian, sparse and Rademacher tasks (with two standard errors), against the
-# one formula. The Bayes predictor for sparse tasks is quite another, and far better; one linear layer cannot tell.
+# one formula. A learner that looks for sparsity could exploit it; one layer of linear attention cannot see it.
 # ```
 
 # %% [markdown]
@@ -490,13 +491,14 @@ ledger.figure(condition_pictures.against_condition(sweeps))
 # :name: fig-against-condition
 #
 # Excess risk as a share of the signal $\operatorname{tr}(H\Psi)$: 1 is predicting zero. Left, under Theorem 2's prior, plain
-# gradient descent loses {glue:text}`plain_lost_1:.0%` of the signal at condition number 1 and {glue:text}`plain_lost_1000:.0%` at
-# 1000; the preconditioned step does not notice. Right, with $w \sim N(0, I)$, the weak directions carry little
-# signal, and both steps get *better* as $H$ degenerates, because fewer directions remain to be learned; preconditioning gains
-# at most {glue:text}`gain_identity_percent:.0f` % of the excess. What a matrix is worth depends on where the tasks are.
+# gradient descent leaves {glue:text}`plain_lost_1:.0%` of the signal unexplained at condition number 1 and
+# {glue:text}`plain_lost_1000:.0%` at 1000; the preconditioned step does not notice. Right, with $w \sim N(0, I)$, weak directions
+# carry little signal, so there is less to gain: the matrix saves at most {glue:text}`gain_identity_percent:.0f` % of plain
+# gradient descent's excess, and for a nearly degenerate $H$ both have fewer directions left to learn.
 # ```
 #
-# In both panels the gap from the preconditioned step down to Bayes is the price of not looking at this prompt's own $X^\top X$. The
+# Least squares, shown where $n \ge d + 2$, needs no prior; in the left panel it all but covers the Bayes curve when the noise is
+# small. In both panels the gap from the preconditioned step down to Bayes is the price of not looking at this prompt's own $X^\top X$. The
 # preconditioner knows the population; only the prompt knows its sample.
 
 # %% [markdown]
@@ -541,8 +543,8 @@ ledger.figure(pictures.transfer(identity, best, moved))
 # :name: fig-transfer
 #
 # A preconditioner for the wrong covariance amplifies what it should damp. Turned by 90 degrees, the risk is
-# {glue:text}`transfer.risk.predicted:.3f` instead of {glue:text}`zero_mean.risk.predicted:.3f`, and plain gradient descent, which knows
-# no axes, has {glue:text}`plain_identity:.3f`.
+# {glue:text}`transfer.risk.predicted:.3f` instead of {glue:text}`zero_mean.risk.predicted:.3f`. Plain gradient descent, which knows
+# no axes, has {glue:text}`plain_identity:.3f` at every angle, and predicting zero has {glue:text}`zero_risk:.3f`.
 # ```
 #
 # **Another context length.** We train at $n =$ {glue:text}`n:.0f` and show the model fewer or more examples:
@@ -575,7 +577,8 @@ ledger.figure(
 #
 # More examples help a model trained at $n =$ {glue:text}`n:.0f`, but only down to {glue:text}`length_floor:.3f`: its shrinkage was fixed
 # for {glue:text}`n:.0f` examples, and with infinitely many it still shrinks. Retrained at each length (dashed) the risk would go to
-# $\sigma^2 =$ {glue:text}`sigma2:g`. With far fewer examples the same matrix is too bold.
+# $\sigma^2 =$ {glue:text}`sigma2:g`. With far fewer examples the same matrix is too
+# bold, and the risk can exceed that of predicting zero, {glue:text}`zero_risk:.3f`.
 # ```
 
 # %% [markdown]
@@ -589,7 +592,8 @@ ledger.figure(
 # **How large is $\eta^\ast$ beside $2/\lambda_{\max}$?** Gradient descent on one prompt's loss, preconditioned with $H^{-1}$, diverges
 # for steps above $2/\lambda_{\max}$, $\lambda_{\max}$ the largest eigenvalue of $H^{-1/2} X^\top X H^{-1/2}$, a white Wishart matrix. If
 # "$\lambda_{\max}$" is that of the *average* Hessian $nI$, then $\eta^\ast$ is {glue:text}`average_ratio:.2f` of the limit. Per prompt
-# $\lambda_{\max}$ is larger, near $(\sqrt n + \sqrt d)^2$, and the step is closer to the edge. It never crosses it on average:
+# $\lambda_{\max}$ is larger, up to about $(\sqrt n + \sqrt d)^2$, and the step is closer to the edge. On average it never crosses it,
+# whatever $d$, $n$ and $\sigma^2$ are:
 
 # %%
 edge = chapter.stability(d, n, eta, 4 * draws, stream(24))
@@ -663,10 +667,11 @@ ledger.decide_estimate(
 )
 
 # %% [markdown]
-# The optimum is {glue:text}`zero_mean.risk.predicted:.4f`, the plain step has {glue:text}`plain_identity:.4f`, and $H^{-1}$ has
-# {glue:text}`prior.newton_direction.predicted:.4f`. For a prior that does not favour weak directions, the inverse covariance
-# is the wrong preconditioner: {glue:text}`newton_verdict_percent:.0f` % more excess risk than the optimum, against
-# {glue:text}`plain_verdict_percent:.0f` % for no preconditioner at all.
+# The optimum is {glue:text}`zero_mean.risk.predicted:.4f`, $H^{-1}$ has {glue:text}`prior.newton_direction.predicted:.4f`, and the
+# plain step {glue:text}`plain_identity:.4f`: {glue:text}`newton_percent:.0f` % more excess risk with the full inverse,
+# {glue:text}`plain_percent:.0f` % more with no matrix at all. At condition number 1000 the two are
+# {glue:text}`newton_percent_1000:.0f` % and {glue:text}`plain_percent_1000:.0f` %. Tasks that do not favour weak
+# directions call for something between $I$ and $H^{-1}$, and $\Gamma^\ast$ is exactly that.
 
 # %% [markdown]
 # ## What the theory does not say
@@ -684,16 +689,22 @@ inverse, same = sweeps.values()
 tau = moments.tau(identity)
 
 
-def lost(sweep, k):
+def excess_over_signal(sweep, k):
     """Share of the signal that plain GD leaves, at the k-th condition number."""
     at = sweep.laws[k]
     return (theory.plain_gd(at)[1] - sigma2) / (moments.tau(at) - sigma2)
 
 
+def percent_above(P, at):
+    """By how much the best multiple of P exceeds the least excess risk."""
+    excess = theory.risk(theory.best_multiple(P, at) * P, at) - sigma2
+    return 100 * (excess / (theory.minimal_risk(at) - sigma2) - 1)
+
+
 plain_identity = theory.plain_gd(identity)[1]
-gains = [
-    1 - (theory.minimal_risk(at) - sigma2) / (theory.plain_gd(at)[1] - sigma2)
-    for at in same.laws
+severe, severe_inverse = same.laws[-1], inverse.laws[-1].Psi
+saved = [
+    100 * (1 - 1 / (1 + percent_above(np.eye(d), at) / 100)) for at in same.laws
 ]
 endless = PromptLaw(10**9, H, identity.Psi, np.zeros(d), sigma2)
 numbers = {
@@ -715,17 +726,18 @@ numbers = {
     "bend_tau": tau / (n + 1),
     "bend_ratio": tau / (n + 1) * n / sigma2 if sigma2 > 0 else np.inf,
     "regression_prompts": budget.prompts // 2,
-    "plain_lost_1": lost(inverse, 0),
-    "plain_lost_1000": lost(inverse, -1),
-    "gain_identity_percent": 100 * max(gains),
+    "plain_lost_1": excess_over_signal(inverse, 0),
+    "plain_lost_1000": excess_over_signal(inverse, -1),
+    "gain_identity_percent": max(saved),
     "plain_identity": plain_identity,
     "length_floor": theory.risk(best, endless),
     "average_ratio": n * eta / 2,
     "unstable_percent": 100 * edge.unstable.mean,
-    "newton_verdict_percent": 100
-    * ((newton_risk - sigma2) / (least - sigma2) - 1),
-    "plain_verdict_percent": 100
-    * ((plain_identity - sigma2) / (least - sigma2) - 1),
+    "zero_risk": tau,
+    "newton_percent": percent_above(law.Psi, identity),
+    "plain_percent": percent_above(np.eye(d), identity),
+    "newton_percent_1000": percent_above(severe_inverse, severe),
+    "plain_percent_1000": percent_above(np.eye(d), severe),
 }
 for name, value in numbers.items():
     ledger.number(name, value)

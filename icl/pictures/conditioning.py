@@ -20,10 +20,8 @@ def adam_against_condition(conditions, excess_percent, runs: list[Training], flo
     with style():
         figure, (left, right) = canvas(1, 2, height=3.2)
         for condition, curve, alpha in zip(conditions, curves, np.linspace(0.35, 1, len(runs)), strict=True):
-            left.plot(middles, curve, color=COLOURS["trained_sampled"], alpha=alpha)
-            left.annotate(
-                f"{condition:g}", (middles[-1], curve[-1]), xytext=(4, -3), textcoords="offset points", fontsize=8.5
-            )
+            left.plot(middles, curve, color=COLOURS["trained_sampled"], alpha=alpha, label=f"{condition:g}")
+        left.legend(title="condition number", fontsize=9, title_fontsize=9, loc="lower left", ncols=2)
         left.axhline(floor, color=COLOURS["preconditioned"], linestyle="--", linewidth=1.4)
         left.set(xscale="log", xlabel="step of Adam", ylabel="loss on samples", ylim=(0, None))
         right.plot(conditions, excess_percent, "D-", color=COLOURS["trained_sampled"])
