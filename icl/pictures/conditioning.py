@@ -21,9 +21,10 @@ def adam_against_condition(conditions, excess_percent, runs: list[Training], flo
         figure, (left, right) = canvas(1, 2, height=3.2)
         for condition, curve, alpha in zip(conditions, curves, np.linspace(0.35, 1, len(runs)), strict=True):
             left.plot(middles, curve, color=COLOURS["trained_sampled"], alpha=alpha, label=f"{condition:g}")
-        left.legend(title="condition number", fontsize=9, title_fontsize=9, loc="lower left", ncols=2)
+        left.legend(title="condition number", fontsize=9, title_fontsize=9, loc="upper right", ncols=2)
         left.axhline(floor, color=COLOURS["preconditioned"], linestyle="--", linewidth=1.4)
-        left.set(xscale="log", xlabel="step of Adam", ylabel="loss on samples", ylim=(0, None))
+        left.set(xscale="log", xlabel="step of Adam", ylabel="loss on samples")
+        left.set_ylim(0, 1.25 * max(map(max, curves)))
         right.plot(conditions, excess_percent, "D-", color=COLOURS["trained_sampled"])
         right.set(xscale="log", yscale="log", xlabel="condition number of $H$", ylabel="risk above the least, %")
     columns = {"step": middles, **{f"loss_{c:g}": curve for c, curve in zip(conditions, curves, strict=True)}}
