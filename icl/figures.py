@@ -24,6 +24,7 @@ from icl.validation import InputError
 COLOURS = {
     "zero": "#8c8c8c",
     "gd": "#d55e00",
+    "preconditioned": "#7b5fe0",
     "bayes": "#0072b2",
     "least_squares": "#b0629e",
     "trained_exact": "#009e73",

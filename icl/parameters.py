@@ -22,9 +22,18 @@ class Parameters(BaseModel):
     profile: Annotated[Literal["quick", "standard", "paper"], Field(description="how much is computed")] = "quick"
 
 
+class ConditionedParameters(Parameters):
+    """Parameters of a chapter whose covariates are correlated: also the condition number of H, ≥ 1."""
+
+    condition: Annotated[
+        float, Field(ge=1, le=1e6, allow_inf_nan=False, description="largest over least eigenvalue of H")
+    ] = 10.0
+
+
 # A chapter is listed here, and only here, under the name of its notebook.
 CHAPTERS: dict[str, type[Parameters]] = {
     "01_one_step_gd": Parameters,
+    "02_preconditioned_gd": ConditionedParameters,
 }
 
 

@@ -91,6 +91,21 @@ def symmetric_root(matrix: np.ndarray) -> np.ndarray:
     return (Q * np.sqrt(np.clip(eigenvalues, 0, None))) @ Q.T
 
 
+def conditioned_covariance(d: int, condition: float, rng: np.random.Generator) -> np.ndarray:
+    """H (d, d): eigenvalues evenly spaced in logarithm from 1/condition to 1, eigenvectors Haar from `rng`.
+
+    d = 1 gives 1 whatever the condition number. Raises InputError for d < 1 or a condition number below 1.
+    """
+    if check_nonnegative("condition", condition) < 1:
+        raise InputError(f"condition must be at least 1, not {condition!r}: it is largest over least eigenvalue.")
+    rotation, triangle = np.linalg.qr(rng.standard_normal((check_count("d", d), d)))
+    rotation = rotation * np.sign(
+        np.diag(triangle)
+    )  # without the signs QR's law is not Haar; H does not see reflections
+    H = (rotation * np.geomspace(1, 1 / condition, d)) @ rotation.T
+    return (H + H.T) / 2
+
+
 def token_matrix(X, y, x_query) -> np.ndarray:
     """Stack a batch of prompts into E, (B, d+1, n+1): columns (x_i; y_i), then (x_query; 0).
 

@@ -26,9 +26,14 @@ def check_nonnegative(name: str, value) -> float:
 
 def check_vector(name: str, value, d: int) -> np.ndarray:
     """Return `value` as a float64 array of shape (d,); raise InputError otherwise or if not finite."""
+    return check_array(name, value, (d,))
+
+
+def check_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
+    """Return `value` as a float64 array of the given shape; raise InputError otherwise or if not finite."""
     array = _as_float_array(name, value)
-    if array.shape != (d,):
-        raise InputError(f"{name} must have shape ({d},), not {array.shape}.")
+    if array.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, not {array.shape}.")
     return array
 
 
@@ -38,9 +43,7 @@ def check_covariance(name: str, value, d: int) -> np.ndarray:
     Asymmetry and negative eigenvalues up to 1e-10 of the largest entry are taken for rounding and
     removed by symmetrising. Raises InputError for a wrong shape, NaN, asymmetry or indefiniteness.
     """
-    array = _as_float_array(name, value)
-    if array.shape != (d, d):
-        raise InputError(f"{name} must have shape ({d}, {d}), not {array.shape}.")
+    array = check_array(name, value, (d, d))
     slack = 1e-10 * max(np.abs(array).max(), np.finfo(float).tiny)
     if np.abs(array - array.T).max() > slack:
         raise InputError(f"{name} must be symmetric; take ({name} + {name}.T) / 2 if that is what you mean.")
