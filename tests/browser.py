@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +17,10 @@ _FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-HOW_TO_GET_ONE = "sudo apt-get install chromium (or .venv/bin/python -m playwright install chromium), then make test"
+HOW_TO_GET_ONE = (
+    "sudo apt-get install chromium libatomic1 (or .venv/bin/python -m playwright install --with-deps chromium), "
+    "then make test"
+)
 
 
 def find() -> str | None:
@@ -25,6 +30,12 @@ def find() -> str | None:
             return path
     cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", Path.home() / ".cache" / "ms-playwright"))
     return next((str(path) for path in sorted(cache.glob("chromium-*/chrome-linux*/chrome"))), None)
+
+
+def ready() -> bool:
+    """Whether a Chromium is there and playwright's driver starts (on a minimal Debian it lacks libatomic1)."""
+    command = [sys.executable, "-m", "playwright", "--version"]
+    return find() is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from browser import HOW_TO_GET_ONE, chromium, find
+from browser import HOW_TO_GET_ONE, chromium, ready
 from bs4 import BeautifulSoup
 
 from icl.workflow.layout import HTML
@@ -19,7 +19,7 @@ def soups():
 @pytest.fixture(scope="session")
 def browser(request):
     """Headless Chromium. Without one the browser tests are left out, and said to be; in CI that is a failure."""
-    if find() is None:
+    if not ready():
         if os.environ.get("CI") == "true":
             pytest.fail(f"no browser in CI: {HOW_TO_GET_ONE}")
         pytest.skip(f"the browser tests did not run: {HOW_TO_GET_ONE}")
