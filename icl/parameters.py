@@ -25,6 +25,7 @@ class Parameters(BaseModel):
 # A chapter is listed here, and only here, under the name of its notebook.
 CHAPTERS: dict[str, type[Parameters]] = {
     "01_one_step_gd": Parameters,
+    "03_nonlinear_targets": Parameters,
 }
 
 
