@@ -26,7 +26,7 @@ class Budget:
 
 
 BUDGETS = {
-    "quick": Budget(200_000, 4, 300_000, 2, Schedule(800, 0.02), 256),
+    "quick": Budget(200_000, 4, 300_000, 2, Schedule(600, 0.02), 256),
     "standard": Budget(2_000_000, 4, 3_000_000, 4, Schedule(4000, 0.02), 1024),
     "paper": Budget(20_000_000, 4, 30_000_000, 8, Schedule(20_000, 0.02), 4096),
 }
@@ -60,7 +60,7 @@ def measure(law: Sampler, prompts: int, rng: np.random.Generator) -> Measured:
         batch = law.sample(rng, B)
         X = np.concatenate([batch.X, batch.x_query[:, None]], axis=1)
         y = np.concatenate([batch.y, batch.y_query[:, None]], axis=1)
-        norms = (X**2).sum(-1)
+        norms = np.einsum("bnd,bnd->bn", X, X)
         guess = (X @ gradient_step(X, y, 1.0)[..., None])[..., 0] - y * norms
         return np.stack([(y * guess).mean(1), (guess**2).mean(1), (y**2).mean(1), (y**2 * norms).mean(1)], 1)
 
@@ -121,9 +121,7 @@ def extrapolated_floor(family: Family, parameters: Parameters, prompts: int, rng
     d, sigma2 = parameters.d, parameters.sigma2
     m = theory.moments(family.name, d)
     N = int(np.ceil(20 * m.b(sigma2) / m.a))
-    short, long = (
-        measure(TargetLaw(family, d, k, sigma2), affordable(prompts, k, d), rng).risk for k in (N, 2 * N)
-    )
+    short, long = (measure(TargetLaw(family, d, k, sigma2), affordable(prompts, k, d), rng).risk for k in (N, 2 * N))
     return Estimate(2 * long.mean - short.mean, float(np.hypot(2 * long.stderr, short.stderr)), long.count)
 
 

@@ -1,6 +1,7 @@
 """Chapter 3's pictures."""
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from icl.chapters.nonlinear_targets import Measured, View
 from icl.estimates import Estimate
@@ -12,13 +13,19 @@ from icl.theory.sign_symmetry import SignSymmetric
 
 
 def steps_against_n(
-    families: dict[str, Family], moments: dict[str, Moments], sigma2: float, lengths, measured: dict[str, list[Estimate]],
-    *, name: str = "steps",
-) -> Figure:  # fmt: skip
+    families: dict[str, Family],
+    moments: dict[str, Moments],
+    sigma2: float,
+    lengths: list[int],
+    measured: dict[str, list[Estimate]],
+    *,
+    name: str = "steps",
+) -> Figure:
     """n·eta* against n, one line a family with its label at the right, and the measured steps on top."""
     last = int(max(lengths))
     ns = np.unique(np.geomspace(1, last, 60).round().astype(int))
     curves = {key: ns * [theory.step_size(moments[key], int(n), sigma2) for n in ns] for key in families}
+    fine = np.geomspace(1, last, 200)
     order = sorted(families, key=lambda key: curves[key][-1])
     columns = {"n": ns, "n_measured": np.asarray(lengths)}
     with style():
@@ -27,12 +34,15 @@ def steps_against_n(
             heavy = families[key].heavy
             steps = np.array([lengths[i] * step.mean for i, step in enumerate(measured[key])])
             errors = np.array([lengths[i] * step.stderr for i, step in enumerate(measured[key])])
-            axis.plot(ns, curves[key], "--" if heavy else "-", color=COLOURS["gd"], linewidth=1.4, zorder=1)
+            smooth = PchipInterpolator(np.log(ns), curves[key])(np.log(fine))
+            axis.plot(fine, smooth, "--" if heavy else "-", color=COLOURS["gd"], linewidth=1.4, zorder=1)
             axis.errorbar(lengths, steps, 2 * errors, fmt="o", markersize=3.5, linewidth=1, color=INK, zorder=2)
             axis.plot([last, 1.35 * last], [curves[key][-1], height], color=INK, linewidth=0.5, clip_on=False)
             axis.annotate(families[key].formula, (1.42 * last, height), va="center", fontsize=9, annotation_clip=False)
             columns |= {key: curves[key], f"{key}_measured": steps, f"{key}_stderr": errors}
         axis.set(xscale="log", xlim=(1, last), ylim=(-0.04, 1.04), xlabel="context length $n$", ylabel=r"$n\,\eta$")
+        axis.set_xticks(lengths, [str(n) for n in lengths])
+        axis.set_xticks([], minor=True)
     alt = (
         "n times the step against the context length on a logarithmic axis: every family rises towards 1 along its own"
         " curve, but for the pure quadratic, which stays at 0. Measured points lie on the curves."
@@ -88,7 +98,9 @@ def views(shown: list[View]) -> Figure:
         figure, axes = canvas(2, 3, height=4.6, sharex=True)
         for axis, view in zip(axes.flat, shown, strict=True):
             axis.plot(view.t, view.target, color=INK, linewidth=1.5)
-            for n, line, alpha in zip(view.lengths, view.predictions, np.linspace(0.3, 1, len(view.lengths)), strict=True):
+            for n, line, alpha in zip(
+                view.lengths, view.predictions, np.linspace(0.3, 1, len(view.lengths)), strict=True
+            ):
                 axis.plot(view.t, line, color=COLOURS["gd"], alpha=alpha, linewidth=1.3, label=f"$n = {n}$")
                 columns[f"{view.family.name}_{n}"] = line
             columns[f"{view.family.name}_target"] = view.target
@@ -96,7 +108,7 @@ def views(shown: list[View]) -> Figure:
             axis.title.set_fontsize(9.5)
             axis.margins(y=0.08)
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
         figure.supxlabel("distance along a line through the origin", fontsize=10)
     columns = {"t": shown[0].t, **columns}
     alt = (
@@ -191,6 +203,6 @@ def learned_steps(families: dict[str, Family], predicted: dict[str, float], lear
     columns = {"predicted": aim, **{f"run_{k}": column for k, column in enumerate(runs.T)}}
     alt = (
         "One row a family: a tick for the predicted step, diamonds for the steps that trained attention has learned."
-        " They coincide for the light-tailed families; for the cubic with a Gaussian direction the learned ones fall short."
+        " They coincide but for the cubic with a Gaussian direction, where the runs scatter."
     )
     return Figure("learned_steps", figure, columns, alt, method="trained", drift_atol=1e-6)

@@ -128,9 +128,7 @@ def single_index(d: int, phi: Callable[[np.ndarray], np.ndarray] = activation, *
     weight = weight / weight.sum()
     value = phi(z)
     along = float(weight @ (value * z))
-    return Moments(
-        d, along**2, float(weight @ (value**2 * (z**2 + d - 1))), float(weight @ value**2)
-    )
+    return Moments(d, along**2, float(weight @ (value**2 * (z**2 + d - 1))), float(weight @ value**2))
 
 
 def tilted_bowl(d: int) -> Moments:

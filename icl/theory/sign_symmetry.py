@@ -58,7 +58,10 @@ def signed_cube(d: int, n: int, sigma2: float) -> SignSymmetric:
 
 
 def uneven_linear(variances, n: int, sigma2: float) -> SignSymmetric:
-    """Counterexample B, w'x with w ~ N(0, Psi), Psi = diag(variances): E[X'y y'X] = n[(n+1) Psi + (tr Psi + sigma2) I]."""
+    """Counterexample B, w'x with w ~ N(0, Psi), Psi = diag(variances) of shape (d,).
+
+    E[X'y y'X] = n [(n+1) Psi + (tr Psi + sigma2) I], chapter 1's c_1 for unequal variances.
+    """
     n, sigma2 = check_count("n", n), check_nonnegative("sigma2", sigma2)
     Psi = np.diag(np.asarray(variances, dtype=float))
     C1 = n * ((n + 1) * Psi + (np.trace(Psi) + sigma2) * np.eye(len(Psi)))
