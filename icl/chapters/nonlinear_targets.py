@@ -43,7 +43,7 @@ class Measured:
 
     a: Estimate
     b: Estimate
-    step: Estimate
+    step_size: Estimate
     risk: Estimate
     largest_share: float
 
@@ -69,7 +69,7 @@ def measure(law: Sampler, prompts: int, rng: np.random.Generator) -> Measured:
     return Measured(
         a=joint.function(P / n, [1 / n, 0, 0, 0]),
         b=joint.function(b, [0, 0, 0, 1]),
-        step=joint.function(P / Q, [1 / Q, -P / Q**2, 0, 0]),
+        step_size=joint.function(P / Q, [1 / Q, -P / Q**2, 0, 0]),
         risk=joint.function(Y - P**2 / Q, [-2 * P / Q, (P / Q) ** 2, 1, 0]),
         largest_share=float(joint.largest_share.max()),
     )
@@ -93,7 +93,7 @@ def steps_along_n(family: Family, parameters: Parameters, budget: Budget, length
     d, sigma2 = parameters.d, parameters.sigma2
     prompts = budget.prompts // 16 * (budget.heavy if family.heavy else 1)
     rng = np.random.default_rng([parameters.seed, stream])
-    return [measure(TargetLaw(family, d, int(n), sigma2), affordable(prompts, n, d), rng).step for n in lengths]
+    return [measure(TargetLaw(family, d, int(n), sigma2), affordable(prompts, n, d), rng).step_size for n in lengths]
 
 
 def train_families(parameters: Parameters, budget: Budget) -> dict[str, list[Training]]:

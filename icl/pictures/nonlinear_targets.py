@@ -61,7 +61,7 @@ def _spread_labels(heights, gap: float = 0.075):
 
 def deviations(families: dict[str, Family], predicted: dict[str, dict], measured: dict[str, Measured]) -> Figure:
     """Measured minus predicted, in per cent of the prediction, with five standard errors, for a, b, eta* and risk."""
-    quantities = {"a": "$a$", "b": "$b$", "step": r"$\eta^\ast$", "risk": "risk"}
+    quantities = {"a": "$a$", "b": "$b$", "step_size": r"$\eta^\ast$", "risk": "risk"}
     names = list(families)[::-1]
     columns = {}
     with style():
