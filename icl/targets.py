@@ -14,7 +14,7 @@ import numpy as np
 from icl.prompts import Prompts
 from icl.validation import InputError, check_count, check_nonnegative
 
-HIDDEN = 8  # hidden units of the network; its law depends on them only through KAPPA at second order
+HIDDEN = 16  # hidden units of the network; its law depends on them only through KAPPA at second order
 KAPPA = 1.0  # m s_a² s_w² of the network: E f² = KAPPA d / 2
 FREQUENCY = 0.6  # s: sine and cosine have w ~ N(0, s² I)
 
