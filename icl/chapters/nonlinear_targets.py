@@ -113,6 +113,17 @@ def train_families(parameters: Parameters, budget: Budget) -> dict[str, list[Tra
     return runs
 
 
+def too_faint(family: str, parameters: Parameters) -> str | None:
+    """Why a training on samples cannot show the family's step, or None: less than 3 % of the risk is at stake."""
+    m, sigma2 = theory.moments(family, parameters.d), parameters.sigma2
+    gain = 1 - theory.minimal_risk(m, parameters.n, sigma2) / (m.power + sigma2)
+    if gain >= 0.03:
+        return None
+    return (
+        f"the best step lowers the risk of predicting 0 by {100 * gain:.2g} % only, too little for training on samples"
+    )
+
+
 def extrapolated_floor(family: Family, parameters: Parameters, prompts: int, rng: np.random.Generator) -> Estimate:
     """The risk for n → ∞ from the least risks R(N) and R(2N): 2 R(2N) − R(N), which cancels the 1/n term.
 

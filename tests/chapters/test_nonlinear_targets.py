@@ -101,6 +101,11 @@ def test_training_learns_the_step_of_each_light_family():
     assert abs(9 * learned_step(trained["quadratic"][0].weights, 9)) < 0.05
 
 
+def test_faint_families_are_named():
+    assert chapter.too_faint("linear", PARAMETERS) is None
+    assert "lowers the risk" in chapter.too_faint("cosine", Parameters(d=20, n=5, sigma2=1.0))
+
+
 def test_scaling_labels_leaves_the_step():
     law = TargetLaw(FAMILIES["sign"].scaled(7.0), 3, 9, 0.4 * 49)
     plain = TargetLaw(FAMILIES["sign"], 3, 9, 0.4)
