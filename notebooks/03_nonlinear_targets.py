@@ -243,11 +243,8 @@ learned = {
 }
 light = [name for name, family in FAMILIES.items() if not family.heavy]
 for name in light:
-    id, reason = (
-        f"thm3.{name}.trained_step",
-        chapter.too_faint(name, parameters),
-    )
-    if reason:
+    id = f"thm3.{name}.trained_step"
+    if reason := chapter.too_faint(name, parameters):
         ledger.not_run(id, reason)
         continue
     ledger.decide_estimate(
