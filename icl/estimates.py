@@ -35,3 +35,41 @@ def monte_carlo(draw: Callable[[int], np.ndarray], count: int, *, chunk: int = 2
         mean = mean + delta * (B / (seen + B))
         seen += B
     return Estimate(mean, np.sqrt(squares / (count - 1) / count), count)
+
+
+@dataclass(frozen=True)
+class JointEstimate:
+    """Means of k quantities from the same draws, (k,), and the covariance (k, k) of these means.
+
+    largest_share : (k,), the part of each sum of squared deviations that comes from one single draw. Where it is
+    not small, one draw dominates and the standard error itself is not to be relied on.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    largest_share: np.ndarray
+    count: int
+
+    def function(self, value: float, gradient) -> Estimate:
+        """The estimate of a smooth function of the means with this value and gradient (k,): the delta method."""
+        gradient = np.asarray(gradient, dtype=float)
+        variance = gradient @ self.covariance @ gradient
+        return Estimate(float(value), float(np.sqrt(max(variance, 0.0))), self.count)
+
+
+def joint_monte_carlo(draw: Callable[[int], np.ndarray], count: int, *, chunk: int = 20_000) -> JointEstimate:
+    """As `monte_carlo`, for draws of shape (B, k) whose covariances are wanted too."""
+    count = check_count("count", count, least=2)
+    seen, mean, products, low, high = 0, 0.0, 0.0, np.inf, -np.inf
+    while seen < count:
+        sample = np.asarray(draw(min(chunk, count - seen)), dtype=float)
+        B, sample_mean = len(sample), sample.mean(axis=0)
+        centred, delta = sample - sample_mean, sample_mean - mean
+        products = products + centred.T @ centred + np.outer(delta, delta) * (seen * B / (seen + B))
+        mean = mean + delta * (B / (seen + B))
+        low, high = np.minimum(low, sample.min(0)), np.maximum(high, sample.max(0))
+        seen += B
+    squares = np.diag(products)
+    largest = np.maximum(high - mean, mean - low) ** 2
+    share = np.divide(largest, squares, out=np.zeros_like(squares), where=squares > 0)
+    return JointEstimate(mean, products / (count - 1) / count, share, count)

@@ -34,6 +34,7 @@ class ConditionedParameters(Parameters):
 CHAPTERS: dict[str, type[Parameters]] = {
     "01_one_step_gd": Parameters,
     "02_preconditioned_gd": ConditionedParameters,
+    "03_nonlinear_targets": Parameters,
 }
 
 

@@ -22,14 +22,14 @@ class Prompts:
     """A batch of B prompts; B may be any leading shape.
 
     X : (B, n, d) covariates; y : (B, n) labels; x_query : (B, d); y_query : (B,);
-    beta : (B, d) the task vectors that made the labels.
+    beta : (B, d) the task vectors that made the labels, None where the task is not a vector.
     """
 
     X: np.ndarray
     y: np.ndarray
     x_query: np.ndarray
     y_query: np.ndarray
-    beta: np.ndarray
+    beta: np.ndarray | None
 
 
 @dataclass(frozen=True)
