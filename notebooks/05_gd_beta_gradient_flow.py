@@ -40,6 +40,7 @@
 
 # %% tags=["hide-input"]
 import numpy as np
+from icl.chapters import bayes_rates as rates_chapter
 from icl.chapters import flow_structure as structure
 from icl.chapters import gd_beta as chapter
 from icl.chapters import gradient_flow as flow_chapter
@@ -292,10 +293,12 @@ ledger.figure(pictures.length_generalisation(law, tested))
 # high probability over $X$; that form could not be restored, and the page proves nothing about it.
 
 # %%
-covered = chapter.context_risks(skewed, 40 * budget.contexts, stream(11))
+covered = rates_chapter.context_risks(skewed, 40 * budget.contexts, stream(11))
 pipeline = chapter.measured_bayes_risk(skewed, budget.prompts, stream(12))
 single = PromptLaw(1, np.eye(3), np.diag([2, 1, 0.3]), np.zeros(3), sigma2)
-one = chapter.context_risks(single, 200 * budget.contexts, stream(13)).bayes
+one = rates_chapter.context_risks(
+    single, 200 * budget.contexts, stream(13)
+).bayes
 Claims(
     [
         ledger.decide_estimate(
@@ -358,12 +361,14 @@ Claims(
 ledger.decide_estimate(
     "cor62.sandwich",
     predicted=1,
-    estimate=chapter.sandwich_test(budget.spectra, 2000, stream(15)).worst,
+    estimate=rates_chapter.sandwich_test(
+        budget.spectra, 2000, stream(15)
+    ).worst,
 )
 
 # %% tags=["hide-input", "remove-output"]
 seen = {
-    m: chapter.context_risks(
+    m: rates_chapter.context_risks(
         gd_beta.at_length(law, m), 10 * budget.contexts, stream(200 + m)
     )
     for m in sorted({max(1, n // 5), n, 4 * n})
@@ -386,13 +391,13 @@ ledger.figure(pictures.sandwich(law, seen))
 # $\sum_i \min(\varphi_i, \tau/(n+1))$ falls like $n^{-1/2}$, and so must the excess:
 
 # %%
-power = chapter.power_law_risks(budget.contexts, stream(16))
+power = rates_chapter.power_law_risks(budget.contexts, stream(16))
 steps = [found.gd_beta for found in power]
 shape = np.array(
     [
         bayes_rates.rate(np.diag(one.Psi), (np.trace(one.Psi) + 1) / (m + 1))
-        for m in chapter.RATE_LENGTHS
-        for one in [chapter.power_law(int(m))]
+        for m in rates_chapter.RATE_LENGTHS
+        for one in [rates_chapter.power_law(int(m))]
     ]
 )
 ratios = np.abs(np.log2(np.array([step.mean for step in steps]) / shape))
@@ -408,7 +413,7 @@ Claims(
         ledger.decide_estimate(
             "cor62.rate_exponent",
             predicted=-0.5,
-            estimate=chapter.log_slope(steps, chapter.RATE_LENGTHS),
+            estimate=rates_chapter.log_slope(steps, rates_chapter.RATE_LENGTHS),
         ),
     ]
 )
@@ -420,12 +425,14 @@ Claims(
 # %%
 ratio = chapter.measured_ratio(
     PromptLaw.isotropic(8, 8, 0.01),
-    chapter.snr_ratio(0.01),
+    rates_chapter.snr_ratio(0.01),
     budget.prompts,
     stream(17),
 )
 ledger.decide_estimate(
-    "cor62.snr_condition", predicted=chapter.snr_ratio(0.01), estimate=ratio
+    "cor62.snr_condition",
+    predicted=rates_chapter.snr_ratio(0.01),
+    estimate=ratio,
 )
 
 # %% tags=["hide-input", "remove-output"]

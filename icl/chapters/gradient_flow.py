@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from icl.chapters.gd_beta import log_slope
+from icl.chapters.bayes_rates import log_slope
 from icl.estimates import Estimate
 from icl.models.exact_risk import ExactRisk
 from icl.models.gd_beta import effective
@@ -31,7 +31,7 @@ def reference_law() -> PromptLaw:
 
 
 def starts(law: PromptLaw, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Starts (beta, Gamma): zero; the slowest Gamma there is, n/(n+2) ee'; random ones of size 0.1, 1 and 10, each sign.
+    """Starts (beta, Gamma): zero; the slowest Gamma, n/(n+2) ee'; random ones of size 0.1, 1 and 10, each sign.
 
     Random Gammas have independent normal entries: neither symmetric nor positive.
     """
@@ -96,22 +96,25 @@ def least_hessian_eigenvalue(law: PromptLaw, beta, Gamma) -> float:
     """Least eigenvalue of the Hessian of the exact risk in all entries of (beta, Gamma), by autograd."""
     d, risk = law.d, _risk(law)
     point = torch.from_numpy(np.r_[beta, np.ravel(Gamma)].astype(float))
-    hessian = torch.func.hessian(lambda vector: risk(vector[:d], vector[d:].reshape(d, d)))(point)
+    hessian = torch.autograd.functional.hessian(lambda vector: risk(vector[:d], vector[d:].reshape(d, d)), point)
     return float(np.linalg.eigvalsh(hessian.numpy())[0])
 
 
-def measured_tail_rate(law: PromptLaw, direction: np.ndarray) -> float:
-    """Exponential rate of |b_t| from beta_star + direction, Gamma = 0: slope of its logarithm from 1e-5 to 1e-9."""
+def measured_tail_rate(law: PromptLaw, direction: np.ndarray, Gamma: np.ndarray, window=(1e-5, 1e-9)) -> float:
+    """Exponential rate of b along `direction`, from (beta_star + direction, Gamma): slope of its logarithm.
+
+    Fitted while b, relative to its start, is inside `window`.
+    """
     times = np.linspace(0, horizon(law), 4001)
-    flow = theory.integrate(law, law.beta_star + direction, np.zeros((law.d, law.d)), times)
-    size = np.linalg.norm(flow.beta - law.beta_star, axis=1) / np.linalg.norm(direction)
-    tail = (size < 1e-5) & (size > 1e-9)
+    flow = theory.integrate(law, law.beta_star + direction, Gamma, times)
+    size = (flow.beta - law.beta_star) @ direction / (direction @ direction)
+    tail = (size < window[0]) & (size > window[1])
     return -float(np.polyfit(times[tail], np.log(size[tail]), 1)[0])
 
 
 @dataclass(frozen=True)
 class Descent:
-    """L runs of an optimiser, one a learning rate: beta (K+1, L, d), Gamma (K+1, L, d, d) before and after each step."""
+    """L runs of an optimiser, one a learning rate: beta (K+1, L, d), Gamma (K+1, L, d, d) by step."""
 
     learning_rates: np.ndarray
     beta: np.ndarray

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl.chapters.gd_beta import RATE_LENGTHS, ContextRisks, power_law, snr_ratio
+from icl.chapters.bayes_rates import RATE_LENGTHS, ContextRisks, power_law, snr_ratio
 from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.prompts import PromptLaw

@@ -76,7 +76,7 @@ def overshoot(d: int, n: int, sigma2: float, r: float) -> Figure:
         axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     columns = {"time": times, "r": path[0], "g_par": path[1], "g_perp": path[2]}
     alt = (
-        "Against logarithmic time: the step along the error of the start rises first and above its final value, the step"
+        "Against logarithmic time: the step along the error of the start rises first and above its final value, that"
         " across it rises later and without overshoot, and the error of the start falls to zero last."
     )
     return Figure("overshoot", figure, columns, alt, drift_atol=1e-9)
