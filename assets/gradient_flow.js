@@ -68,7 +68,7 @@
 
   // ---- drawing -------------------------------------------------------------------------------------------------
 
-  const W = 340, Hgt = 230, M = { left: 46, right: 8, top: 22, bottom: 34 };
+  const W = 340, Hgt = 230, M = { left: 46, right: 18, top: 22, bottom: 34 };
   const svgNs = "http://www.w3.org/2000/svg";
   function el(name, attributes, text) {
     const node = document.createElementNS(svgNs, name);
@@ -98,7 +98,7 @@
     return (xs, ys, cls) => {
       let d = "", pen = false;
       xs.forEach((v, i) => {
-        const ok = Number.isFinite(ys[i]) && (!y.log || ys[i] > 0);
+        const ok = Number.isFinite(ys[i]) && (!y.log || ys[i] >= y.from);
         if (ok) d += `${pen ? "L" : "M"}${X(v).toFixed(2)} ${Math.min(Math.max(Y(ys[i]), M.top - 4), Hgt - M.bottom).toFixed(2)}`;
         pen = ok;
       });

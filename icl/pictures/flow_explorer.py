@@ -26,10 +26,11 @@ class Explorer:
         return (
             '<link rel="stylesheet" href="../_static/gradient_flow.css">'
             '<div class="icl-explorer" hidden>'
-            f'<div class="controls">{controls}</div><div class="panels">{panels}</div>'
-            '<p class="key"><b class="gd">orange</b>: step along the error, excess risk; <b class="green">green</b>: '
+            f'<div class="controls">{controls}</div><div class="panels">{panels}'
+            '<div class="legend"><p class="key"><b class="gd">orange</b>: step along the error, '
+            'excess risk; <b class="green">green</b>: '
             'step across it; <b class="bayes">blue</b>: error of β; dashed: limits and bounds.</p>'
-            '<p data-summary role="status"></p><button type="button">Reset</button></div>'
+            '<p data-summary role="status"></p><button type="button">Reset</button></div></div></div>'
             '<script defer src="../_static/gradient_flow.js"></script>'
         )
 

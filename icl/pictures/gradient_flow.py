@@ -13,7 +13,7 @@ LEVELS = np.array([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100])
 
 def landscape(d: int, n: int, sigma2: float, size: float) -> Figure:
     """Excess risk over (r, g) with flow lines: the whole landscape at d = 1, and the slice g_perp = Gamma* at d."""
-    panels = {1: "d = 1: the whole landscape"}
+    panels = {1: "$d=1$: the whole landscape"}
     panels[d] = f"$d={d}$: a slice" if d > 1 else panels[1]
     r, g = np.linspace(-1.15 * size, 1.15 * size, 121), np.linspace(-0.6, 2.1, 91)
     columns = {"r": r, "g": g}
@@ -26,9 +26,9 @@ def landscape(d: int, n: int, sigma2: float, size: float) -> Figure:
             axis.set(xlabel=r"$r$, how far $\beta$ is off", title=title, xlim=r[[0, -1]], ylim=g[[0, -1]])
         axes[0, 0].set_ylabel(r"$g_\parallel$, the step along the error")
     alt = (
-        "Contours of the excess risk over the offset of the start and the step size, with flow lines. The valley bends"
-        " around the minimum; shaded regions, where the curvature is negative, lie to the left and right of it; every"
-        " flow line ends at the star in the middle."
+        "Contours of the excess risk over the offset of the start and the step size, with flow lines. A flat valley runs"
+        " to the left and right of the minimum; in the shaded regions above and below it the curvature is negative"
+        " somewhere; every flow line ends at the star in the middle."
     )
     return Figure("landscape", figure, columns, alt)
 
@@ -140,8 +140,8 @@ def steps(law: PromptLaw, gd: Descent, adam: Descent, deviation: np.ndarray, sta
         right.set(xscale="log", yscale="log", xlabel="step size", title=f"after {len(curves) - 1} steps")
         right.legend(loc="lower left", fontsize=8.5)
     alt = (
-        "Left: on the flow's clock gradient descent with three step sizes lies on the flow's curve, the largest step"
-        " with visible departures. Right: excess after the last step against the step size; gradient descent improves"
+        "Left: on the flow's clock gradient descent with two smaller step sizes lies on the flow's curve, with the"
+        " largest it departs. Right: excess after the last step against the step size; gradient descent improves"
         " until it suddenly diverges, well before the dashed line of local stability; Adam does not diverge."
     )
     return Figure("steps", figure, columns, alt, method="trained", drift_atol=1e-10)
