@@ -68,9 +68,9 @@ def sandwich(law: PromptLaw, measured: dict[int, ContextRisks]) -> Figure:
             left.set_yscale("log")
         left.legend(loc="lower left")
         error = 100 * (equivalent / np.where(bayes > 0, bayes, np.nan) - 1)
+        right.set(xscale="log", xlim=lengths[[0, -1]], xlabel="context length $n$", title="deterministic equivalent")
         right.plot(lengths, error, color=COLOURS["bayes"])
         right.axhline(0, color=INK, linewidth=0.8, linestyle=":")
-        right.set(xscale="log", xlabel="context length $n$", title="deterministic equivalent")
         right.set_ylabel("error of the risk, %")
     columns = {"n": lengths, "lower": lower, "gd_beta": step, "upper": upper, "bayes": bayes - sigma2}
     columns |= {"equivalent": equivalent - sigma2, "measured_at": at}

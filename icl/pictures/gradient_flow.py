@@ -26,8 +26,8 @@ def landscape(d: int, n: int, sigma2: float, size: float) -> Figure:
             axis.set(xlabel=r"$r$, how far $\beta$ is off", title=title, xlim=r[[0, -1]], ylim=g[[0, -1]])
         axes[0, 0].set_ylabel(r"$g_\parallel$, the step along the error")
     alt = (
-        "Contours of the excess risk over the offset of the start and the step size, with flow lines. A flat valley runs"
-        " to the left and right of the minimum; in the shaded regions above and below it the curvature is negative"
+        "Contours of the excess risk over the offset of the start and the step size, with flow lines. A flat valley"
+        " runs to the left and right of the minimum; in the shaded regions above and below it the curvature is negative"
         " somewhere; every flow line ends at the star in the middle."
     )
     return Figure("landscape", figure, columns, alt)
