@@ -82,9 +82,10 @@ def solve(field, start: np.ndarray, times, *, rtol: float) -> np.ndarray:
         return field(t, state)
 
     method = "LSODA" if len(start) <= 3000 else "DOP853"
+    floor = rtol / 100 * max(1.0, np.abs(start).max())  # what is smaller than this need not be known relatively
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a failure is raised below, in words
-        solution = solve_ivp(counted, (0.0, times[-1]), start, method=method, t_eval=times, rtol=rtol, atol=rtol / 100)
+        solution = solve_ivp(counted, (0.0, times[-1]), start, method=method, t_eval=times, rtol=rtol, atol=floor)
     if not solution.success or not np.isfinite(solution.y).all():
         raise InputError(
             f"rtol = {rtol:g} could not be met up to t = {times[-1]:g}: {solution.message} Loosen it or start closer."
