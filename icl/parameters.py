@@ -30,11 +30,18 @@ class ConditionedParameters(Parameters):
     ] = 10.0
 
 
+class TaskMeanParameters(Parameters):
+    """Chapters with a mean task beta_star also take its size |beta_star|_H, ≥ 0 and finite."""
+
+    beta_norm: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False, description="size of the mean task")] = 3.0
+
+
 # A chapter is listed here, and only here, under the name of its notebook.
 CHAPTERS: dict[str, type[Parameters]] = {
     "01_one_step_gd": Parameters,
     "02_preconditioned_gd": ConditionedParameters,
     "03_nonlinear_targets": Parameters,
+    "05_gd_beta_gradient_flow": TaskMeanParameters,
 }
 
 

@@ -37,6 +37,14 @@ def check_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
     return array
 
 
+def check_arrays(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
+    """Return `value` as a float64 array (..., *shape); raise InputError otherwise or if not finite."""
+    array = _as_float_array(name, value)
+    if array.shape[-len(shape) :] != shape:
+        raise InputError(f"{name} must have shape {shape}, or such arrays stacked, not {array.shape}.")
+    return array
+
+
 def check_covariance(name: str, value, d: int) -> np.ndarray:
     """Return `value` as a symmetric positive semi-definite float64 array of shape (d, d).
 

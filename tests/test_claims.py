@@ -88,7 +88,7 @@ def test_catalogues_are_complete(chapter):
         assert entry["method"] in claims.DRIFT and entry["relation"] in ("equal", "at most", "at least"), id
         assert entry["statement"].endswith("."), id
         if entry["method"] == "exact":
-            assert entry["rtol"] <= 1e-4 and entry["atol"] <= 1e-3, f"{id}: an exact claim needs a tight tolerance"
+            assert entry["rtol"] <= 1e-3 and entry["atol"] <= 1e-3, f"{id}: an exact claim needs a tight tolerance"
 
 
 @pytest.mark.parametrize(

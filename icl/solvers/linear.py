@@ -6,6 +6,7 @@ x_query · estimate. NumPy, float64.
 
 import numpy as np
 
+from icl.prompts import PromptLaw
 from icl.validation import check_nonnegative
 
 
@@ -29,6 +30,20 @@ def ridge(X: np.ndarray, y: np.ndarray, penalty: float) -> np.ndarray:
 def least_squares(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The min-norm least-squares estimate X⁺ y, for n below d as well."""
     return (np.linalg.pinv(X) @ y[..., None])[..., 0]
+
+
+def bayes(X: np.ndarray, y: np.ndarray, law: PromptLaw) -> np.ndarray:
+    """E[beta | X, y], (B, d): ridge centred at beta_star, for any law; Zhang et al. (2024), Lemma 6.1.
+
+    beta_star + R (R S R + sigma2 I)^{-1} R X'(y − X beta_star) with R = Psi^{1/2}; without noise the limit.
+    """
+    root = law.roots[1]
+    return law.beta_star + ridge(X @ root, y - X @ law.beta_star, law.sigma2) @ root
+
+
+def gd_beta(X: np.ndarray, y: np.ndarray, beta: np.ndarray, Gamma: np.ndarray) -> np.ndarray:
+    """beta − Gamma X'(X beta − y) / n, (B, d): one preconditioned step from `beta`; Zhang et al. (2024), §5."""
+    return beta + _moment(X, y - X @ beta) @ Gamma.T / X.shape[1]
 
 
 def _moment(X, y):

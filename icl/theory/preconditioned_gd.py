@@ -14,7 +14,9 @@ law holds for that step with any beta_star, and for linear self-attention when b
 import numpy as np
 
 from icl.prompts import PromptLaw
-from icl.theory import moments
+from icl.theory import gd_beta, moments
+from icl.theory.gd_beta import minimal_risk  # noqa: F401  (eq. (5.2): this theorem's minimum too)
+from icl.theory.gd_beta import optimal_gamma as preconditioner  # noqa: F401
 from icl.theory.one_step_gd import step_size
 from icl.validation import InputError, check_array, check_count, check_covariance
 
@@ -36,32 +38,13 @@ def theorem2_preconditioner(H: np.ndarray, n: int, sigma2: float) -> np.ndarray:
     return n * step_size(law.d, n, sigma2) * law.Psi
 
 
-def preconditioner(law: PromptLaw) -> np.ndarray:
-    """Gamma* = Psi ((n+1)/n H Psi + tau/n I)^{-1}, (d, d), symmetric; H and Psi may be singular.
-
-    Theorem 5.2 in the form without square roots or pseudo-inverses. All minimisers are Gamma* + {D : H D H = 0}, one
-    function of the data; for invertible H only Gamma* itself.
-    """
-    n, I = law.n, np.eye(law.d)
-    inner = (n + 1) / n * law.H @ law.Psi + moments.tau(law) / n * I
-    return np.linalg.solve(inner.T, law.Psi).T  # Psi inner^{-1}
-
-
 def risk(Gamma: np.ndarray, law: PromptLaw) -> float:
     """E (ŷ − y)² of the step with any matrix Gamma (d, d) on prompts from `law`: eq. (6.1), beta = beta_star.
 
     Gamma may come from other prompts: another context length, H, Psi or noise. Raises InputError for a wrong shape.
     """
-    Gamma, H = check_array("Gamma", Gamma, (law.d, law.d)), law.H
-    HPsi = H @ law.Psi
-    signal = np.trace(HPsi) - 2 * np.trace(H @ Gamma @ HPsi)
-    return float(law.sigma2 + signal + np.sum((H @ Gamma @ _gradient_covariance(law)) * Gamma))  # (6.1)
-
-
-def minimal_risk(law: PromptLaw) -> float:
-    """R* = sigma2 + Σ φ_i (φ_i + tau) / ((n+1) φ_i + tau), φ the eigenvalues of Phi: eq. (5.2)."""
-    phi, tau = np.clip(np.linalg.eigvalsh(moments.phi(law)), 0, None), moments.tau(law)
-    return float(law.sigma2 + np.sum(phi * (phi + tau) / ((law.n + 1) * phi + tau)))  # (5.2)
+    Gamma = check_array("Gamma", Gamma, (law.d, law.d))
+    return float(gd_beta.risk(law, law.beta_star, Gamma))  # (6.1)
 
 
 def shrinkage(law: PromptLaw) -> np.ndarray:
@@ -69,8 +52,8 @@ def shrinkage(law: PromptLaw) -> np.ndarray:
 
     The step pulls direction i of the whitened task this far from 0 to its least-squares value.
     """
-    phi, tau = np.clip(np.linalg.eigvalsh(moments.phi(law)), 0, None), moments.tau(law)
-    return law.n * phi / ((law.n + 1) * phi + tau)  # φ / ω with Omega's eigenvalues ω
+    phi = gd_beta.spectrum(law)[::-1]
+    return law.n * phi / ((law.n + 1) * phi + moments.tau(law))  # φ / ω with Omega's eigenvalues ω
 
 
 def best_multiple(P: np.ndarray, law: PromptLaw) -> float:
@@ -79,7 +62,8 @@ def best_multiple(P: np.ndarray, law: PromptLaw) -> float:
     The vertex of the parabola that (6.1) is in g. P = I gives plain gradient descent at its best step, g = n eta.
     """
     P, H = check_array("P", P, (law.d, law.d)), law.H
-    curvature = np.sum((H @ P @ _gradient_covariance(law)) * P)
+    _, N, _ = gd_beta.second_moments(law, np.zeros(law.d))  # the bracket of (6.1)
+    curvature = np.sum((H @ P @ N) * P)
     if curvature <= 0:
         raise InputError("the step H P vanishes on these prompts; give a P that does not.")
     return float(np.trace(H @ P @ H @ law.Psi) / curvature)
@@ -114,8 +98,3 @@ def stability_bound(d: int, n: int, sigma2: float) -> float:
     """
     d, n = check_count("d", d), check_count("n", n)
     return ((np.sqrt(n) + np.sqrt(d)) ** 2 + 1) * step_size(d, n, sigma2) / 2
-
-
-def _gradient_covariance(law: PromptLaw) -> np.ndarray:
-    """E X'r r'X / n² = (n+1)/n H Psi H + tau/n H, (d, d): the bracket of (6.1)."""
-    return (law.n + 1) / law.n * law.H @ law.Psi @ law.H + moments.tau(law) / law.n * law.H

@@ -1,0 +1,40 @@
+r"""GD-β as a torch model: one preconditioned gradient step from a learned start.
+
+    f = <beta − (1/n) Gamma X'(X beta − y), x_query>.
+
+A linear transformer block with w1 = beta, v = −beta, c = 1, V = Gamma', u = 0 computes the same
+(Zhang, Wu and Bartlett 2024, Lemma 5.1), so its exact risk is `ExactRisk` of those effective parameters:
+autograd then gives the gradients and Hessians with which the closed forms are compared.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+
+from icl.models.effective import EffectiveParameters
+from icl.validation import check_arrays
+
+
+class GDBeta(nn.Module):
+    """beta : (d,); Gamma : (d, d), float64 parameters. Raises InputError for other shapes or NaN."""
+
+    def __init__(self, beta, Gamma):
+        super().__init__()
+        d = len(np.atleast_1d(beta))
+        self.beta = nn.Parameter(torch.from_numpy(check_arrays("beta", beta, (d,))))
+        self.Gamma = nn.Parameter(torch.from_numpy(check_arrays("Gamma", Gamma, (d, d))))
+
+    def forward(self, X: torch.Tensor, y: torch.Tensor, x_query: torch.Tensor) -> torch.Tensor:
+        """Predictions (B,) for X (B, n, d), y (B, n), x_query (B, d)."""
+        residual = y - X @ self.beta
+        step = torch.einsum("bnd,bn->bd", X, residual) @ self.Gamma.T / X.shape[1]
+        return ((self.beta + step) * x_query).sum(1)
+
+    def effective(self) -> EffectiveParameters:
+        """The block's effective parameters, differentiable."""
+        return effective(self.beta, self.Gamma)
+
+
+def effective(beta: torch.Tensor, Gamma: torch.Tensor) -> EffectiveParameters:
+    """Lemma 5.1's effective parameters of GD-β: w1 = beta, v = −beta, c = 1, V = Gamma', u = 0."""
+    return EffectiveParameters(beta, -beta, beta.new_ones(()), Gamma.mT, torch.zeros_like(beta))
