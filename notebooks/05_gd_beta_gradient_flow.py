@@ -724,7 +724,7 @@ ledger.figure(flow_pictures.steps(law, gd, adam, deviation, stable))
 
 # %% [markdown]
 # ```{glue:figure} fig-steps
-# :name: fig-steps
+# :name: fig-flow-steps
 #
 # Left: on the clock step size × steps gradient descent with small steps lies on the flow; with the largest that still works (dotted) it
 # does not. Of the sweep, steps up to {glue:text}`faithful_step:.2g` stay within 5 % of the flow all along, relative to the distance to
