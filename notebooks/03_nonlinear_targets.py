@@ -312,11 +312,13 @@ ledger.figure(
 #
 # So a longer context cannot bring the risk down to the noise. As $n$ grows,
 #
-# $$
+# ```{math}
+# :label: eq-linear-floor
 # L_{\min} \;\to\; \sigma^2 + \big(\mathbb E f^2 - a\big),
-# $$
+# ```
 #
-# and the bracket is the **linear floor**: what no linear function of $x$ explains. The floor holds for a linear transformer of any
+# and the bracket is the **linear floor**: what no linear function of $x$ explains. The right-hand side of
+# {eq}`eq-linear-floor` is a lower bound for a linear transformer of any
 # depth too: with the query masked out of the sums, each layer acts on the query by a matrix that depends on the
 # context only, so the output stays linear in the query. Risks at two long contexts, extrapolated
 # to infinity, for $\mathrm{sign}(w^\top x)$:
@@ -586,7 +588,7 @@ ledger.figure(
 # ## What $x$ changes, and what $y$ changes
 #
 # **The law of $x$ decides the form.** If it is rotation invariant (and the targets are too) the learner is plain gradient descent. If
-# its covariance is not a multiple of $I$, a preconditioner appears; that is chapter 2. Beyond the covariance only the
+# its covariance is not a multiple of $I$, a preconditioner appears; that is {doc}`chapter 2 </notebooks/02_preconditioned_gd>`. Beyond the covariance only the
 # spread of $\|x\|$ counts, and only for the size of the step:
 #
 # | linear targets, $x$ with $\mathbb E xx^\top = I$ | $\mathbb E\lVert x\rVert^4 / d^2$ | $n\eta^\ast$ predicted | measured |
