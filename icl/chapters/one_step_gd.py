@@ -167,8 +167,8 @@ class Sweep:
 
 
 def sweep(laws: list[PromptLaw], grid, rng: np.random.Generator) -> Sweep:
-    """L-BFGS on the exact risk of each law (3 starts each; the best counts), with `grid` as the abscissa."""
-    best = [(law, restarts(law, 3, rng)) for law in laws]
+    """L-BFGS on the exact risk of each law (2 label-path starts each; the best counts), with `grid` as the abscissa."""
+    best = [(law, restarts(law, 2, rng, scale=0.1, init="label_path")) for law in laws]
     risks = np.array([found.risks.min() for _, found in best])
     steps = np.array([learned_step(found.best, law.n) for law, found in best])
     return Sweep(np.asarray(grid, dtype=float), risks, steps)

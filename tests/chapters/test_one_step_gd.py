@@ -76,3 +76,9 @@ def test_budget_shrinks_with_the_size_of_a_prompt():
     small = chapter.budget(check_parameters("01_one_step_gd"))
     large = chapter.budget(check_parameters("01_one_step_gd", d=100, n=1000))
     assert small.prompts == 200_000 and 2000 <= large.prompts < 2500
+
+
+@pytest.mark.parametrize("d, n", [(2, 20), (5, 100), (20, 40)])
+def test_label_path_starts_keep_clear_of_plateau_and_false_valley(rng, d, n):
+    found = attention.restarts(PromptLaw.isotropic(d, n, 0.25), 4, rng, scale=0.1, init="label_path")
+    assert found.reached(theory.minimal_risk(d, n, 0.25)).all()
