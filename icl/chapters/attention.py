@@ -35,8 +35,8 @@ class Restarts:
         return self.weights[int(np.argmin(self.risks))]
 
     def reached(self, risk: float) -> np.ndarray:
-        """Which starts ended within 1e-7 (relative) of `risk`: a boolean (K,)."""
-        return np.abs(self.risks - risk) <= 1e-7 * max(risk, 1e-300)
+        """Which starts ended within 1e-10 (relative) of `risk`: a boolean (K,)."""
+        return np.abs(self.risks - risk) <= 1e-10 * max(risk, 1e-300)
 
 
 def restarts(
