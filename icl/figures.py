@@ -24,8 +24,11 @@ from icl.validation import InputError
 COLOURS = {
     "zero": "#8c8c8c",
     "gd": "#d55e00",
+    "preconditioned": "#7b5fe0",
     "bayes": "#0072b2",
     "least_squares": "#b0629e",
+    "attention_only": "#8a63d2",
+    "block": "#c2417c",
     "trained_exact": "#009e73",
     "trained_sampled": "#c98200",
 }

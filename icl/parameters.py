@@ -31,6 +31,7 @@ class TaskMeanParameters(Parameters):
 # A chapter is listed here, and only here, under the name of its notebook.
 CHAPTERS: dict[str, type[Parameters]] = {
     "01_one_step_gd": Parameters,
+    "04_mlp_benefit": TaskMeanParameters,
     "05_gd_beta_gradient_flow": TaskMeanParameters,
 }
 

@@ -44,7 +44,7 @@ def minimise(model: nn.Module, loss: Callable[[], torch.Tensor], *, iterations: 
         vector_to_parameters(torch.from_numpy(vector.copy()), parameters)
         value = loss()
         gradients = torch.autograd.grad(value, parameters)
-        return value.item(), parameters_to_vector(gradients).numpy()
+        return value.item(), torch.cat([gradient.reshape(-1) for gradient in gradients]).numpy()
 
     start = parameters_to_vector(parameters).detach().numpy().copy()
     options = dict(maxiter=iterations, maxfun=2 * iterations, ftol=0.0, gtol=1e-13, maxcor=30)
@@ -68,6 +68,10 @@ class Schedule:
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise InputError(f"learning_rate must be a positive number, not {self.learning_rate!r}.")
 
+    def rate(self, step: int) -> float:
+        """The learning rate of step 0 ≤ step < steps: cosine decay from the peak towards 0."""
+        return self.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
+
 
 def train(
     model: nn.Module,
@@ -86,9 +90,8 @@ def train(
     all in it. Raises InputError for a checkpoint of another run or a loss that is not finite.
     """
     optimiser = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate)
-    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, schedule.steps)
     curve = np.full(schedule.steps, np.nan)
-    run = _Run(model, optimiser, decay, schedule, rng, curve)
+    run = _Run(model, optimiser, schedule, rng, curve)
     first = run.restore(checkpoint) if checkpoint is not None and Path(checkpoint).exists() else 0
     with tqdm(total=schedule.steps, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
         for step in range(first, schedule.steps):
@@ -100,8 +103,8 @@ def train(
             value.backward()
             if math.isfinite(schedule.clip):
                 nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
+            optimiser.param_groups[0]["lr"] = schedule.rate(step)
             optimiser.step()
-            decay.step()
             bar.set_postfix_str(f"loss {curve[step]:.5g}", refresh=False)
             bar.update()
             if checkpoint is not None and ((step + 1) % every == 0 or step + 1 == schedule.steps):
@@ -115,7 +118,6 @@ class _Run:
 
     model: nn.Module
     optimiser: torch.optim.Optimizer
-    decay: torch.optim.lr_scheduler.LRScheduler
     schedule: Schedule
     rng: np.random.Generator | None
     curve: np.ndarray
@@ -142,9 +144,8 @@ class _Run:
         self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
         for name, parameter in self.model.named_parameters():
             state = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-            self.optimiser.state[parameter].update(state)
-        for _ in range(record["step"]):
-            self.decay.step()
+            moments = {key: state[key].to(parameter.device) for key in ("exp_avg", "exp_avg_sq")}
+            self.optimiser.state[parameter].update(state | moments)  # Adam keeps its step count on the CPU
         if self.rng is not None:
             self.rng.bit_generator.state = record["rng"]
         self.curve[:] = tensors["curve"].numpy()
