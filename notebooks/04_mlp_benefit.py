@@ -198,7 +198,7 @@ ledger.decide(
 # ### Is it true?
 #
 # The independent check knows none of this: L-BFGS on the exact loss, over *all entries of all matrices*, from
-# {glue:text}`starts:.0f` random starts each, keeping the best.
+# {glue:text}`starts:.0f` random starts each, keeping the best, for both landscapes have false valleys (more on them below).
 
 # %%
 ends = {
@@ -262,17 +262,19 @@ ledger.figure(pictures.gap(parameters, np.array(measured)))
 # :name: fig-mlp-gap
 #
 # The gap in units of its lower bound (dotted). Left: it hardly feels the size of the mean task until
-# $\|\beta^\ast\|$ outgrows the spread of tasks, then sinks to a second plateau near $2$; one step from $0$ (dashed) is a good
-# guide for small means and useless for large ones, where it keeps its value. Green points are L-BFGS over all weights. Right: with longer contexts the
-# curves level off, so the gap is of order $\|\beta^\ast\|^2/n$ everywhere.
+# $\|\beta^\ast\|$ outgrows the spread of tasks, then sinks to a second plateau. One step from $0$ (dashed) is a loose bound for
+# small means and as good as anything for large ones. Green points are L-BFGS over all weights. Right: with longer contexts
+# the curves rise and level off, so the gap is of order $\|\beta^\ast\|^2/n$ throughout.
 # ```
 #
 # ### The ends of the curve, and the sharp constant
 #
 # For $\|\beta^\ast\| \to 0$ and $\Phi = I$ the ratio gap$/\|\beta^\ast\|^2$ tends to
 # $\min_x \{1 - 2x + \tfrac{n+d+1}{n} x^2 - (\tau - x(\tau + \tfrac2n))^2 / K_0\}$ with
-# $K_0 = \tfrac{n+2}{n}(\tau^2 + 2d)$; for $\|\beta^\ast\| \to \infty$ to $\tfrac{2}{n+2}$, where attention gives up labels on the value
-# side ($c \to 0$) and measures $\hat S$ along $\beta^\ast$. The second limit is observed, not proved.
+# $K_0 = \tfrac{n+2}{n}(\tau^2 + 2d)$; without the last term it would be $\tfrac{d+1}{n+d+1}$, the value of one step from $0$.
+# For $\|\beta^\ast\| \to \infty$ it tends to $\tfrac{2}{n+2}$: labels are then $x^\top\beta^\ast$ and little else, and one step from $0$,
+# which only has to measure $\hat S$ along $\beta^\ast$, cannot be beaten. That the limit is no larger follows from the
+# upper bound; that it is no smaller is observed, not proved.
 
 # %%
 small = chapter.law_with_mean(d, n, sigma2, 1e-4)
@@ -440,7 +442,7 @@ ledger.decide("thm53.sufficient", predicted=0, measured=max(excess))
 
 # %% [markdown]
 # **Rank one is an exception.** If tasks vary along a single direction, $\Gamma^\ast = u v'^\top$ is itself of rank one, and a block with
-# $c = 0$, one that never multiplies a label by a label-free key, does as well: $v = v'$, $V = -\beta^\ast u^\top$, $w_1 = \beta^\ast$. With
+# $c = 0$, whose values do not see the labels (only the keys do), does as well: $v = v'$, $V = -\beta^\ast u^\top$, $w_1 = \beta^\ast$. With
 # $\Psi = \psi\psi^\top$ for a random $\psi$ and the correlated $H$ from above:
 
 # %%
@@ -576,7 +578,7 @@ ledger.figure(pictures.gpt_sweep(sweep))
 #   is good for is not touched.
 # - The gap is of order $\|\beta^\ast\|^2/n$: for long contexts it fades, for any fixed mean.
 # - The paper's own constant in Theorem 4.1, the layout of its weight matrices, the wording of its rank hypothesis and all settings of
-#   Table 1 could not be restored. The limit $2/(n+2)$ is measured. That $d$ heads already reach the floor of $d + 1$ is
+#   Table 1 could not be restored. That the limit $2/(n+2)$ is not smaller is measured. That $d$ heads already reach the floor of $d + 1$ is
 #   an observation at one set of sizes.
 
 # %% tags=["hide-input", "remove-output"]
@@ -589,7 +591,7 @@ numbers = {
     "sigma2": sigma2,
     "beta_norm": beta_norm,
     "singular_d": singular.d,
-    "starts": 2 * budget.restarts,
+    "starts": len(ends["lsa"].risks),
     "problems": budget.problems,
     "batch": budget.batch,
     "trainings": budget.trainings,

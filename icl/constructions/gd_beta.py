@@ -17,8 +17,9 @@ from icl.validation import check_arrays
 def gd_beta_block(beta, Gamma, *, free_query=None, free_row=None) -> LinearTransformerBlock:
     """The block, float64, with key size d, value size 1 and MLP width 2.
 
-    beta (d,); Gamma (d, d). `free_query` (d,), the last column of W_Q, and `free_row` (d+1,), a second hidden unit of the
-    MLP that writes to the first slot, reach nothing that is read; both default to 0. Raises InputError for bad shapes.
+    beta (d,); Gamma (d, d). `free_query` (d,), the last column of W_Q, and `free_row` (d+1,), a second hidden unit
+    of the MLP that writes to the first slot, reach nothing that is read; both default to 0. Raises InputError for bad
+    shapes.
     """
     d = len(np.atleast_1d(beta))
     beta, Gamma = check_arrays("beta", beta, (d,)), check_arrays("Gamma", Gamma, (d, d))

@@ -47,9 +47,9 @@ def gap(parameters: TaskMeanParameters, measured: np.ndarray) -> Figure:
         right.annotate("lower bound", (ns[0], 1), xytext=(2, -11), textcoords="offset points", fontsize=9)
     columns |= {"measured_beta_norm": measured[:, 0], "measured_n": measured[:, 1], "measured": measured[:, 2]}
     alt = (
-        "Two panels with the gap in units of its lower bound. Left, against the size of the mean task: flat, then falling"
-        " to a lower plateau, between a dotted line at 1 and dashed curves of one step from 0. Right, against the context"
-        " length: the curves for small and large mean tasks start at different heights above 1 and level off."
+        "Two panels with the gap in units of its lower bound. Left, against the size of the mean task: flat, then"
+        " falling to a lower plateau, above a dotted line at 1 and below dashed curves of one step from 0, which join"
+        " it for large means. Right, against the context length: the curves rise and level off, lower for a large mean."
     )
     return Figure("gap", figure, columns, alt, drift_atol=1e-6)
 
@@ -83,6 +83,7 @@ def training_curves(law: PromptLaw, attention: Trainings, block: Trainings) -> F
             columns[f"{key}_exact"] = runs.exact.curve[kept]
             axis.axhline(floor, color=COLOURS[key], linestyle="--", linewidth=1.3)
         axis.set(xscale="log", yscale="log", xlabel="step", ylabel="loss", xlim=(1, len(steps)))
+        _plain_ticks(axis, *axis.get_ylim())
         axis.legend()
     alt = (
         "Loss against training step for attention with and without the MLP. Each falls onto its own dashed floor, the"
@@ -112,18 +113,24 @@ def gpt_sweep(sweep: Sweep) -> Figure:
             axis.set(xscale="log", yscale="log", xlabel="peak learning rate", title=titles[i])
             axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axis.minorticks_off()
-        low, high = min(floors.min(), sweep.risks.min()), max(floors.max(), sweep.risks.max())
-        ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if 0.8 * low < tick < 1.25 * high]
-        axes[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        _plain_ticks(axes[0], *axes[0].get_ylim())
         axes[0].set(ylabel="test risk")
-        axes[1].legend(fontsize=9)
+        axes[1].legend(fontsize=9, loc="lower left", bbox_to_anchor=(0, 0.12))
     columns |= {"floor_lsa": floors[:, 0], "floor_ltb": floors[:, 1], "floor_bayes": floors[:, 2]}
     alt = (
         "Test risk of small GPTs against learning rate, for task mean zero and not; dots are seeds, lines their means,"
-        " dashed lines the least risks of linear attention, of the linear block and of the Bayes predictor. The distance"
-        " between the models with and without the MLP changes with the learning rate."
+        " dashed lines the least risks of linear attention, of the linear block and of the Bayes predictor. The"
+        " distance between the models with and without the MLP changes with the learning rate."
     )
     return Figure("gpt_sweep", figure, columns, alt, method="trained", drift_atol=0.05)
+
+
+def _plain_ticks(axis, low: float, high: float) -> None:
+    """Ticks 1, 2, 5, 10, … on a logarithmic y axis from low to high."""
+    ticks = [digit * 10.0**k for k in range(-9, 10) for digit in (1, 2, 5)]
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.minorticks_off()
 
 
 def _bayes(law: PromptLaw) -> float:
@@ -131,7 +138,7 @@ def _bayes(law: PromptLaw) -> float:
 
 
 def landscape(ends: dict[float, Restarts]) -> Figure:
-    """Left: the block's profile on the circle of its false valley, with it and the global one. Right: where starts end."""
+    """Left: the block's profile on the circle of its false valley. Right: where random starts end."""
     valleys = theory.ltb_valleys(TRAP)
     best, false = valleys[0], valleys[-1]
     angles = np.linspace(0, np.pi / 2, 181)
@@ -143,7 +150,7 @@ def landscape(ends: dict[float, Restarts]) -> Figure:
         left.plot(angles, curve, color=INK)
         left.plot(0, best.risk, "*", color=COLOURS["gd"], markersize=14, clip_on=False, zorder=4)
         left.plot(false.angle, false.risk, "o", color=COLOURS["zero"], markersize=8, zorder=4)
-        left.annotate("GD-β", (0, best.risk), xytext=(10, -2), textcoords="offset points", fontsize=9)
+        left.annotate("GD-β", (0, best.risk), xytext=(9, 9), textcoords="offset points", fontsize=9)
         left.annotate(
             "false valley",
             (false.angle, false.risk),
@@ -167,7 +174,7 @@ def landscape(ends: dict[float, Restarts]) -> Figure:
         columns |= {f"{name}_share": np.array([rate.mean for rate in rates])}
         columns |= {f"{name}_stderr": np.array([rate.stderr for rate in rates])}
     alt = (
-        "Left: the block's least risk against an angle has its global minimum at 0 and a shallow valley near a right angle."
-        " Right: for three scales of the initial weights, the shares of random starts that end in each, with error bars."
+        "Left: the block's least risk against an angle has its global minimum at 0 and a shallow valley near a right"
+        " angle. Right: for three scales of the first weights, the shares of starts that end in each, with error bars."
     )
     return Figure("landscape", figure, columns, alt, drift_atol=1e-6)

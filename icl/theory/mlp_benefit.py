@@ -1,9 +1,9 @@
 r"""Theorem 4.1 of Zhang, Wu and Bartlett (2024): how much linear attention loses without the MLP.
 
 Linear self-attention (LSA) and the linear transformer block (LTB) have the risk of `models.exact_risk`. In
-coordinates where H = I (on its range), with nu = H^{1/2}(v + c beta_star) and b = H^{1/2} beta_star, the risk for given (nu, c) is a
-quadratic in all other weights that splits into d rows of the same matrix K. Minimising it leaves a profile on
-the sphere |nu|² + c² = 1, a smooth problem in d variables:
+coordinates where H = I (on its range), with nu = H^{1/2}(v + c beta_star) and b = H^{1/2} beta_star, the risk for
+given (nu, c) is a quadratic in all other weights that splits into rows with the same matrix K. Minimising it
+leaves a profile on the sphere |nu|² + c² = 1, a smooth problem in as many variables as H has rank:
 
     LSA:  sigma2 + tr Phi + |b|² − Σ_i l_i' K^{-1} l_i,
     LTB:  the same with K, l_i and |b|² centred, because a free w1 absorbs the mean of what attention returns.
@@ -165,7 +165,7 @@ class Profile:
         return dict(w1=w1, v=v - c * beta_star, c=np.asarray(c), V=V - np.outer(beta_star, u), u=u)
 
     def least_curvature(self, at: Optimum) -> float:
-        """Least eigenvalue of the profile's Hessian along the sphere at `at`, by central differences of the gradient."""
+        """Least eigenvalue of the Hessian along the sphere at `at`, by central differences of the gradient."""
         point, step = np.append(at.nu, at.c), 1e-5
         tangent = np.linalg.svd(point[None])[2][1:]
         slope = lambda t: tangent @ self.value_and_gradient((point + t) / np.linalg.norm(point + t))[1]
@@ -235,7 +235,7 @@ def small_norm_limit(d: int, n: int, sigma2: float, *, m: float = 1.0) -> float:
 
 
 def large_norm_limit(n: int) -> float:
-    """lim gap / B² as B → ∞: 2/(n+2). Measured, not proved; this book."""
+    """lim gap / B² as B → ∞: 2/(n+2). At most that, by `upper_bound`; at least that is measured, not proved."""
     return 2 / (check_count("n", n) + 2)
 
 
