@@ -264,7 +264,7 @@ ledger.figure(pictures.gap(parameters, np.array(measured)))
 # The gap in units of its lower bound (dotted). Left: it hardly feels the size of the mean task until
 # $\|\beta^\ast\|$ outgrows the spread of tasks, then sinks to a second plateau. One step from $0$ (dashed) is a loose bound for
 # small means and as good as anything for large ones. Green points are L-BFGS over all weights. Right: with longer contexts
-# the curves rise and level off, so the gap is of order $\|\beta^\ast\|^2/n$ throughout.
+# the curves rise, but stay below $d + 1$: the gap is of order $\|\beta^\ast\|^2/n$ throughout.
 # ```
 #
 # ### The ends of the curve, and the sharp constant
