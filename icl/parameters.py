@@ -41,6 +41,7 @@ CHAPTERS: dict[str, type[Parameters]] = {
     "01_one_step_gd": Parameters,
     "02_preconditioned_gd": ConditionedParameters,
     "03_nonlinear_targets": Parameters,
+    "04_mlp_benefit": TaskMeanParameters,
     "05_gd_beta_gradient_flow": TaskMeanParameters,
 }
 

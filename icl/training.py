@@ -44,7 +44,7 @@ def minimise(model: nn.Module, loss: Callable[[], torch.Tensor], *, iterations: 
         vector_to_parameters(torch.from_numpy(vector.copy()), parameters)
         value = loss()
         gradients = torch.autograd.grad(value, parameters)
-        return value.item(), parameters_to_vector(gradients).numpy()
+        return value.item(), torch.cat([gradient.reshape(-1) for gradient in gradients]).numpy()
 
     start = parameters_to_vector(parameters).detach().numpy().copy()
     options = dict(maxiter=iterations, maxfun=2 * iterations, ftol=0.0, gtol=1e-13, maxcor=30)
@@ -144,7 +144,8 @@ class _Run:
         self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
         for name, parameter in self.model.named_parameters():
             state = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-            self.optimiser.state[parameter].update(state)
+            moments = {key: state[key].to(parameter.device) for key in ("exp_avg", "exp_avg_sq")}
+            self.optimiser.state[parameter].update(state | moments)  # Adam keeps its step count on the CPU
         if self.rng is not None:
             self.rng.bit_generator.state = record["rng"]
         self.curve[:] = tensors["curve"].numpy()

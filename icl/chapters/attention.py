@@ -23,6 +23,12 @@ class Sampler(Protocol):
     def sample(self, rng: np.random.Generator, B: int) -> Prompts: ...
 
 
+class Builder(Protocol):
+    """What makes a model of `effective(n)` parameters for d covariates: `LinearSelfAttention`, or the block."""
+
+    def __call__(self, d: int, *, rng: np.random.Generator, **options) -> torch.nn.Module: ...
+
+
 @dataclass(frozen=True)
 class Restarts:
     """L-BFGS from random starts: final risks (K,), the weights found, in the 1/n convention."""
@@ -40,17 +46,25 @@ class Restarts:
 
 
 def restarts(
-    law: PromptLaw, count: int, rng: np.random.Generator, *, scale: float = 0.3, init: str = "small"
+    law: PromptLaw,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    scale: float = 0.3,
+    init: str = "small",
+    build: Builder = LinearSelfAttention,
+    iterations: int = 5000,
 ) -> Restarts:
     """Minimise the exact risk over all weight matrices, `count` times from N(0, scale²) entries.
 
-    `init="label_path"` opens a path from the labels to the output first, which keeps clear of false valleys.
+    `init="label_path"` opens a path from the labels to the output first, which keeps clear of false valleys; `build`
+    makes the model, and each descent ends after `iterations`.
     """
     risk = ExactRisk(law)
     risks, weights = np.empty(count), []
     for k in range(count):
-        model = LinearSelfAttention(law.d, rng=rng, scale=scale, init=init)
-        risks[k] = minimise(model, lambda model=model: risk(model.effective(law.n))).loss
+        model = build(law.d, rng=rng, scale=scale, init=init)
+        risks[k] = minimise(model, lambda model=model: risk(model.effective(law.n)), iterations=iterations).loss
         weights.append(model.effective(law.n))
     return Restarts(risks, weights)
 
@@ -63,10 +77,12 @@ class Training:
     weights: EffectiveParameters
 
 
-def train_on_samples(law: Sampler, schedule: Schedule, batch: int, seed, label: str) -> Training:
-    """Adam, float32 weights, fresh float64 prompts each step from a generator of its own."""
+def train_on_samples(
+    law: Sampler, schedule: Schedule, batch: int, seed, label: str, *, build: Builder = LinearSelfAttention
+) -> Training:
+    """Adam, float32 weights, fresh float64 prompts each step from a generator of its own; `build` makes the model."""
     rng = np.random.default_rng(seed)
-    model = LinearSelfAttention(law.d, rng=rng, init="label_path", dtype=torch.float32)
+    model = build(law.d, rng=rng, init="label_path", dtype=torch.float32)
 
     def loss():
         prompts = law.sample(rng, batch)
@@ -79,9 +95,11 @@ def train_on_samples(law: Sampler, schedule: Schedule, batch: int, seed, label: 
     return Training(curve, EffectiveParameters.from_numpy(**model.effective(law.n).numpy()))
 
 
-def train_exactly(law: PromptLaw, schedule: Schedule, seed, label: str) -> Training:
+def train_exactly(
+    law: PromptLaw, schedule: Schedule, seed, label: str, *, build: Builder = LinearSelfAttention
+) -> Training:
     """Adam on the exact risk, the same start and schedule as `train_on_samples`, float64, no noise."""
-    model = LinearSelfAttention(law.d, rng=np.random.default_rng(seed), init="label_path")
+    model = build(law.d, rng=np.random.default_rng(seed), init="label_path")
     risk = ExactRisk(law)
     curve = train(model, lambda: risk(model.effective(law.n)), schedule, label=label)
     return Training(curve, model.effective(law.n))

@@ -1,0 +1,108 @@
+r"""A compact GPT-2 for in-context regression, with an MLP that can be switched off.
+
+The decoder of Radford et al. (2019): token embedding plus learned positions, blocks of causal softmax attention
+and, if switched on, a GELU MLP, each behind a LayerNorm and added to the residual stream; a last LayerNorm
+and a linear read-out. It reads the (d+1) × (n+1) token matrix of Zhang, Wu and Bartlett (2024) column by column: one
+token (x_i; y_i) per example, then (x_query; 0), and answers at the query. Read it top to bottom.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from icl.validation import InputError, check_count
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """Sizes of a GPT; every field has a reason. Raises InputError for sizes that do not fit."""
+
+    d: int  # covariates: a token holds d + 1 numbers
+    n: int  # examples: positions 0 … n−1, the query is position n
+    layers: int = 2  # one may compare tokens, two may iterate on the result
+    heads: int = 2  # several comparisons in each layer
+    width: int = 32  # of the residual stream; room for x, y and working memory
+    mlp: bool = True  # the switch that Table 1 is about
+    expansion: int = 4  # hidden units of the MLP per unit of width: GPT-2's choice
+
+    def __post_init__(self):
+        for name in ("d", "n", "layers", "heads", "width", "expansion"):
+            check_count(name, getattr(self, name))
+        if self.width % self.heads:
+            raise InputError(f"width = {self.width} must be a multiple of heads = {self.heads}; change one of them.")
+
+
+class Attention(nn.Module):
+    """Causal softmax attention with `heads` heads."""
+
+    def __init__(self, config: GPTConfig):
+        super().__init__()
+        self.heads = config.heads
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.out = nn.Linear(config.width, config.width)
+
+    def forward(self, x):
+        """(B, T, C) → (B, T, C)."""
+        B, T, C = x.shape
+        split = self.qkv(x).view(B, T, 3, self.heads, C // self.heads)  # (B, T, 3, nh, hs)
+        q, k, v = split.permute(2, 0, 3, 1, 4)  # each (B, nh, T, hs)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).reshape(B, T, C))
+
+
+class Block(nn.Module):
+    """x + attention(norm x), then x + MLP(norm x) if the MLP is switched on."""
+
+    def __init__(self, config: GPTConfig):
+        super().__init__()
+        C, hidden = config.width, config.expansion * config.width
+        self.norm_1, self.attention = nn.LayerNorm(C), Attention(config)
+        self.mlp = None
+        if config.mlp:
+            self.norm_2 = nn.LayerNorm(C)
+            self.mlp = nn.Sequential(nn.Linear(C, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, C))
+
+    def forward(self, x):
+        """(B, T, C) → (B, T, C)."""
+        x = x + self.attention(self.norm_1(x))
+        return x if self.mlp is None else x + self.mlp(self.norm_2(x))
+
+
+class GPT(nn.Module):
+    """The decoder, float32. `rng`, a NumPy generator, seeds the initial weights (N(0, 0.02²), as GPT-2)."""
+
+    def __init__(self, config: GPTConfig, *, rng: np.random.Generator):
+        super().__init__()
+        self.config = config
+        self.read_in = nn.Linear(config.d + 1, config.width)
+        self.position = nn.Parameter(torch.zeros(config.n + 1, config.width))
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width)
+        self.read_out = nn.Linear(config.width, 1)
+        residual = 1 / math.sqrt((2 if config.mlp else 1) * config.layers)  # so that the stream's size starts the same
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if "norm" in name:
+                    continue  # LayerNorm starts as 1 and 0
+                if name.endswith("bias"):
+                    parameter.zero_()
+                    continue
+                scale = 0.02 * (residual if name.endswith(("out.weight", "mlp.2.weight")) else 1.0)
+                if name == "read_in.weight":
+                    scale = 1 / math.sqrt(config.d + 1)  # tokens are numbers, not words: keep their size
+                parameter.copy_(torch.from_numpy(scale * rng.standard_normal(parameter.shape)))
+
+    def forward(self, E: torch.Tensor) -> torch.Tensor:
+        """Predictions (B,) for token matrices E (B, d+1, n+1), float32."""
+        B, rows, columns = E.shape
+        if (rows, columns) != (self.config.d + 1, self.config.n + 1):
+            expected = (self.config.d + 1, self.config.n + 1)
+            raise InputError(f"E must have d + 1 rows and n + 1 columns, {expected}, not {(rows, columns)}.")
+        x = self.read_in(E.mT) + self.position  # (B, T, C), T = n + 1: column t is token t
+        for block in self.blocks:
+            x = block(x)
+        return self.read_out(self.norm(x[:, -1]))[:, 0]

@@ -1,0 +1,64 @@
+r"""The linear transformer block (LTB): linear self-attention, then a linear MLP.
+
+On the token matrix E, (d+1) × (n+1), with columns (x_i; y_i) and (x_query; 0),
+
+    f(E) = [ W_2' W_1 ( E + W_P' W_V E M (E' W_K' W_Q E) / n ) ]_{−1,−1},   M = diag(I_n, 0)
+
+(Zhang, Wu and Bartlett 2024, §2). Attention keeps its residual, the MLP has none of its own. With W_2' W_1 = I
+it is linear self-attention; what the MLP adds is the last row r' of W_2' W_1, which reads the query itself.
+"""
+
+import torch
+from torch import nn
+
+from icl.models.effective import EffectiveParameters
+from icl.validation import InputError, check_count
+
+
+class LinearTransformerBlock(nn.Module):
+    """W_K, W_Q : (key_size, d+1); W_V, W_P : (value_size, d+1); W_1, W_2 : (width, d+1).
+
+    Sizes default to d+1. `init` "small" draws every entry N(0, scale²); "label_path" adds to that an open path from
+    the labels to the output: W_V, W_P, W_1 and W_2 read and write the label slot. `rng` is a NumPy generator; draws are
+    float64, then cast. Raises InputError for bad sizes.
+    """
+
+    def __init__(
+        self, d, key_size=None, value_size=None, width=None, *, rng, scale=0.1, init="small", dtype=torch.float64
+    ):
+        super().__init__()
+        self.d = check_count("d", d)
+        sizes = dict(key_size=key_size, value_size=value_size, width=width)
+        key, value, width = (check_count(name, d + 1 if size is None else size) for name, size in sizes.items())
+        if init not in ("small", "label_path"):
+            raise InputError(f"init must be 'small' or 'label_path', not {init!r}.")
+
+        def draw(rows):
+            return nn.Parameter(torch.as_tensor(scale * rng.standard_normal((rows, d + 1))).to(dtype))
+
+        self.W_K, self.W_Q = draw(key), draw(key)
+        self.W_V, self.W_P = draw(value), draw(value)
+        self.W_1, self.W_2 = draw(width), draw(width)
+        if init == "label_path":
+            with torch.no_grad():
+                for matrix in (self.W_V, self.W_P, self.W_1, self.W_2):
+                    matrix[-1, -1] += 1.0
+
+    def forward(self, E: torch.Tensor) -> torch.Tensor:
+        """Predictions (B,) for token matrices E (B, d+1, n+1): the whole block, then its corner."""
+        B, rows, columns = E.shape
+        if rows != self.d + 1:
+            raise InputError(f"E must have d + 1 = {self.d + 1} rows, not {rows}.")
+        n = columns - 1
+        context = E[:, :, :n]  # E M: the mask removes the query from the keys and values
+        scores = (self.W_K @ context).mT @ (self.W_Q @ E)  # (B, n, n+1): E' W_K' W_Q E
+        attended = E + self.W_P.T @ (self.W_V @ context) @ scores / n
+        return (self.W_2.T @ (self.W_1 @ attended))[:, -1, -1]
+
+    def effective(self, n: int) -> EffectiveParameters:
+        """The effective parameters (they do not depend on the context length n), differentiable."""
+        d = self.d
+        r = self.W_2[:, -1] @ self.W_1  # last row of W_2' W_1
+        left = (self.W_P @ r) @ self.W_V  # r' W_P' W_V = (v', c)
+        right = self.W_K.T @ self.W_Q[:, :d]  # first d columns of W_K' W_Q: (V; u')
+        return EffectiveParameters(r[:d], left[:d], left[d], right[:d], right[d])

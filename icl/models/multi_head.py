@@ -1,0 +1,49 @@
+r"""Linear attention with K heads and no MLP, in effective parameters, and its exact population risk.
+
+The heads' outputs add up, so the error of the implied estimate has the even and odd parts of `exact_risk` with
+
+    Gamma = Σ_k (c_k V_k'' + u_k v_k''),    mu = Σ_k c_k u_k,    even part  Σ_k V_k'' Ŝ v_k' + mu s_r − beta_star
+
+(the second ' means transpose, the first adds beta_star as in `exact_risk`). This book.
+"""
+
+import torch
+from torch import nn
+
+from icl.models.exact_risk import ExactRisk
+from icl.validation import check_count
+
+
+class MultiHeadAttention(nn.Module):
+    """Heads k = 1 … K with v, u : (K, d), c : (K,), V : (K, d, d), float64, entries N(0, scale²) from `rng`."""
+
+    def __init__(self, d: int, heads: int, *, rng, scale: float = 0.3):
+        super().__init__()
+        d, heads = check_count("d", d), check_count("heads", heads)
+        draw = lambda *shape: nn.Parameter(torch.from_numpy(scale * rng.standard_normal((heads, *shape))))
+        self.v, self.c, self.V, self.u = draw(d), draw(), draw(d, d), draw(d)
+
+
+class MultiHeadRisk(ExactRisk):
+    """E (f − y_query)², label noise included, of a `MultiHeadAttention` for the same d; a float64 scalar tensor."""
+
+    def __call__(self, model: MultiHeadAttention) -> torch.Tensor:
+        v = model.v + model.c[:, None] * self.beta_star
+        V = model.V + self.beta_star[:, None] * model.u[:, None, :]
+        Gamma = (model.c[:, None, None] * V.mT + model.u[:, :, None] * v[:, None, :]).sum(0)
+        return self.law.sigma2 + self._odd(Gamma) + self._even_heads(v, V, model.c @ model.u)
+
+    def _even_heads(self, v, V, mu):
+        H, n, b = self.H, self.law.n, self.beta_star
+        Hv = v @ H
+        pairs = Hv[:, None, :, None] * Hv[None, :, None, :]  # (K, K, d, d): H v_k v_l' H
+        second_moment = pairs + (pairs.mT + (v @ Hv.T)[:, :, None, None] * H) / n  # E Ŝ v_k v_l' Ŝ
+        mean = torch.einsum("kai,ka->i", V, Hv)  # Σ V_k' H v_k
+        weighted = torch.einsum("kai,ab,kb->i", V, self.residual_weighted, v)
+        return (
+            torch.einsum("kai,klab,lbj,ij->", V, second_moment, V, H)
+            + 2 * mu @ H @ weighted
+            + self.residual_square * (mu @ H @ mu)
+            - 2 * b @ H @ (mean + self.tau * mu)
+            + b @ H @ b
+        )

@@ -1,0 +1,116 @@
+"""Chapter 4's experiments, at parameters that stand nowhere else."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from icl.chapters import gd_beta, mlp_gpt
+from icl.chapters import mlp_benefit as chapter
+from icl.models.effective import EffectiveParameters
+from icl.models.linear_block import LinearTransformerBlock
+from icl.parameters import check_parameters
+from icl.prompts import PromptLaw
+from icl.theory import mlp_benefit as theory
+from icl.training import Schedule
+from icl.validation import InputError
+
+PARAMETERS = check_parameters("04_mlp_benefit", d=3, n=7, sigma2=0.6, beta_norm=1.7)
+
+
+def laws():
+    skewed = gd_beta.skewed_law(PARAMETERS, np.random.default_rng(1))
+    singular = gd_beta.singular_law(PARAMETERS, np.random.default_rng(2))
+    return gd_beta.isotropic_law(PARAMETERS), skewed, singular
+
+
+@pytest.mark.parametrize("law", laws())
+def test_measured_gap_is_the_exact_one(law, rng):
+    assert chapter.measured_gap(law, 6, rng) == pytest.approx(theory.gap(law), rel=1e-7)
+
+
+@pytest.mark.parametrize("law", laws())
+def test_minimisers_both_ways(law, rng):
+    ends = chapter.descend(law, 2, rng, LinearTransformerBlock)
+    assert chapter.largest_violation(law, ends) < 1e-5
+    assert chapter.largest_excess(law, 5, rng) < 1e-11
+    point = chapter.random_minimiser(law, rng)
+    moved = EffectiveParameters(point.w1, point.v, point.c, point.V, point.u + 0.1)
+    assert chapter.violation(law, point) < 1e-10 < 1e-3 < chapter.violation(law, moved)
+
+
+def test_construction_and_its_risk(rng):
+    law = laws()[1]
+    assert chapter.construction_error(law, rng) < 1e-12
+    found = chapter.constructed_risk(law, 60_000, rng)
+    assert abs(found.mean - theory.ltb_minimal_risk(law)) < 5 * found.stderr
+
+
+def test_rank_one_exception_needs_rank_one(rng):
+    H, psi, mean = laws()[1].H, rng.standard_normal(3), rng.standard_normal(3)
+    one = PromptLaw(6, H, np.outer(psi, psi), mean, 0.2)
+    assert chapter.rank_one_risk(one) == pytest.approx(theory.ltb_minimal_risk(one), rel=1e-12)
+    two = dataclasses.replace(one, Psi=np.outer(psi, psi) + np.eye(3))
+    assert chapter.rank_one_risk(two) > 1.01 * theory.ltb_minimal_risk(two)
+
+
+def test_scaled_law_keeps_the_ratio():
+    for share in (0.01, 100.0):
+        law = chapter.law_with_mean(4, 9, 0.5, share)
+        size = np.sqrt(share * 4.5)
+        plain = PromptLaw.isotropic(4, 9, 0.5, np.full(4, size / 2))
+        assert theory.gap(law) / theory.mean_size(law) == pytest.approx(theory.gap(plain) / size**2, rel=1e-9)
+
+
+def test_lower_bound_is_almost_attained():
+    for n in (1, 6, 50):
+        law = chapter.sharp_law(n)
+        assert 1 <= theory.gap(law) / theory.lower_bound(law) < 1.001
+
+
+def test_random_ratios_above_one(rng):
+    assert chapter.random_ratios(20, rng).min() >= 1 - 1e-9
+
+
+def test_heads(rng):
+    law = PromptLaw.isotropic(2, 5, 0.4, np.array([1.0, 0.5]))
+    gaps = chapter.head_gaps(law, [1, 2, 3], 3, rng)
+    assert gaps[0] == pytest.approx(theory.gap(law), rel=1e-7)
+    assert gaps[0] > gaps[1] and gaps[2] == pytest.approx(theory.multi_head_floor(law), rel=1e-6)
+
+
+def test_one_hidden_unit_is_enough(rng):
+    law = laws()[0]
+    ends = chapter.descend(law, 1, rng, chapter.ONE_HIDDEN_UNIT)
+    assert ends.risks.min() == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-8)
+
+
+def test_the_false_valley_holds(rng):
+    best, false = theory.ltb_valleys(chapter.TRAP)
+    assert chapter.descend_from_valley(false, rng) == pytest.approx(false.risk, rel=1e-8)
+    assert chapter.descend_from_valley(best, rng) == pytest.approx(best.risk, rel=1e-8)
+    assert chapter.gd_beta_reached(4, rng) == 4
+
+
+def test_trainings_fall(rng):
+    law = laws()[0]
+    budget = dataclasses.replace(
+        chapter.budget(PARAMETERS), trainings=1, schedule=Schedule(300, 0.02, clip=1.0), batch=64
+    )
+    runs = chapter.trainings(law, budget, [3], LinearTransformerBlock, "t")
+    assert runs.exact.curve[-1] == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-2)
+
+
+def test_table1_says_why_it_was_not_run(tmp_path):
+    assert "paper profile" in mlp_gpt.why_not_table1("quick")
+    with pytest.raises(InputError, match="entry of Table 1"):
+        mlp_gpt.table1("table1.mean", 0, tmp_path)
+
+
+def test_sweep_has_every_run(monkeypatch):
+    monkeypatch.setattr(mlp_gpt, "TEST_PROMPTS", 2000)
+    monkeypatch.setitem(mlp_gpt.BUDGETS, "quick", mlp_gpt.GPTBudget(2, (1e-3, 1e-2), 2))
+    sweep = mlp_gpt.sweep(PARAMETERS)
+    assert sweep.risks.shape == (2, 2, 2, 2) and np.isfinite(sweep.risks).all()
+    assert sweep.ratios().shape == (2, 2)
+    np.testing.assert_array_equal(sweep.risks, mlp_gpt.sweep(PARAMETERS).risks)

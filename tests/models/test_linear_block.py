@@ -1,0 +1,75 @@
+"""The block: its forward pass against its effective parameters, sizes, and Lemma 5.1; heads against one head."""
+
+import numpy as np
+import pytest
+import torch
+from support import random_law
+
+from icl.constructions.gd_beta import gd_beta_block
+from icl.models.effective import EffectiveParameters
+from icl.models.exact_risk import ExactRisk
+from icl.models.linear_block import LinearTransformerBlock
+from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
+from icl.prompts import token_matrix
+from icl.solvers.linear import gd_beta
+from icl.validation import InputError
+
+
+@pytest.mark.parametrize(
+    "sizes", [{}, dict(key_size=2, value_size=1, width=1), dict(key_size=7, value_size=3, width=9)]
+)
+def test_forward_is_the_effective_prediction(rng, sizes):
+    law = random_law(rng, 4, 9)
+    batch = law.sample(rng, 50)
+    block = LinearTransformerBlock(4, **sizes, rng=rng, scale=0.7)
+    forward = block(torch.from_numpy(token_matrix(batch.X, batch.y, batch.x_query)))
+    effective = block.effective(9).predict(*map(torch.from_numpy, (batch.X, batch.y, batch.x_query)))
+    torch.testing.assert_close(forward, effective, rtol=1e-10, atol=1e-10)
+
+
+def test_constructed_block_is_gd_beta(rng):
+    law = random_law(rng, 3, 6)
+    batch, beta, Gamma = law.sample(rng, 40), rng.standard_normal(3), rng.standard_normal((3, 3))
+    block = gd_beta_block(beta, Gamma, free_query=rng.standard_normal(3), free_row=rng.standard_normal(4))
+    forward = block(torch.from_numpy(token_matrix(batch.X, batch.y, batch.x_query))).detach().numpy()
+    step = (gd_beta(batch.X, batch.y, beta, Gamma) * batch.x_query).sum(1)
+    np.testing.assert_allclose(forward, step, rtol=1e-11, atol=1e-12)
+
+
+def test_heads_add_up(rng):
+    """One head is `ExactRisk`; a head split in two halves is the same function."""
+    law = random_law(rng, 3, 5)
+    one = MultiHeadAttention(3, 1, rng=rng)
+    single = EffectiveParameters.from_numpy(np.zeros(3), *(part.detach()[0] for part in (one.v, one.c, one.V, one.u)))
+    risk = MultiHeadRisk(law)
+    assert risk(one).item() == pytest.approx(ExactRisk(law)(single).item(), rel=1e-12)
+    two = MultiHeadAttention(3, 2, rng=rng)
+    with torch.no_grad():
+        for name in ("v", "c", "V", "u"):
+            getattr(two, name).copy_(torch.cat([getattr(one, name)] * 2))
+        two.v *= 0.5
+        two.c *= 0.5
+    assert risk(two).item() == pytest.approx(risk(one).item(), rel=1e-12)
+
+
+def test_heads_against_prompts(rng):
+    law = random_law(rng, 2, 4)
+    model, batch = MultiHeadAttention(2, 3, rng=rng), law.sample(rng, 200_000)
+    X, y, x_query = map(torch.from_numpy, (batch.X, batch.y, batch.x_query))
+    zero = torch.zeros(2, dtype=torch.float64)
+    heads = zip(model.v, model.c, model.V, model.u, strict=True)
+    f = sum(EffectiveParameters(zero, *head).predict(X, y, x_query) for head in heads).detach().numpy()
+    losses = (f - batch.y_query) ** 2
+    error = losses.std() / np.sqrt(len(losses))
+    assert abs(losses.mean() - MultiHeadRisk(law)(model).item()) < 5 * error
+
+
+def test_bad_sizes(rng):
+    with pytest.raises(InputError, match="width"):
+        LinearTransformerBlock(3, width=0, rng=rng)
+    with pytest.raises(InputError, match="init"):
+        LinearTransformerBlock(3, rng=rng, init="large")
+    with pytest.raises(InputError, match="4 rows"):
+        LinearTransformerBlock(3, rng=rng)(torch.zeros(2, 5, 6, dtype=torch.float64))
+    with pytest.raises(InputError, match="Gamma"):
+        gd_beta_block(np.zeros(3), np.eye(2))

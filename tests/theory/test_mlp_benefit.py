@@ -1,0 +1,115 @@
+"""Theorem 4.1: the exact optimum of linear attention against L-BFGS over all weights, bounds, limits, known numbers."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import random_covariance, random_law
+
+from icl.chapters.attention import restarts
+from icl.models.effective import EffectiveParameters
+from icl.models.exact_risk import ExactRisk
+from icl.prompts import PromptLaw
+from icl.theory import mlp_benefit as theory
+from icl.validation import InputError
+
+REFERENCE = [  # d, n, LTB, LSA, GD-0, multi-head floor; H = Psi = I, sigma2 = 0.25, beta_star = (1, …, 1)
+    (5, 20, 1.4404761905, 2.2627631553, 2.4055963303, 0.0980301532),
+    (10, 20, 3.85, 5.5429069737, 6.2545228404, 0.0990079564),
+    (3, 8, 1.2908163265, 2.0941221656, 2.1712338733, 0.2306511449),
+]
+
+
+@pytest.mark.parametrize("d, n, ltb, lsa, gd0, heads", REFERENCE)
+def test_reference_numbers(d, n, ltb, lsa, gd0, heads):
+    law = PromptLaw.isotropic(d, n, 0.25, np.ones(d))
+    assert theory.ltb_minimal_risk(law) == pytest.approx(ltb, abs=1e-10)
+    assert theory.lsa_minimum(law).risk == pytest.approx(lsa, abs=1e-10)
+    assert theory.isotropic_lsa_risk(d, n, 0.25, np.sqrt(d)) == pytest.approx(lsa, abs=1e-10)
+    assert theory.gd0_minimal_risk(law) == pytest.approx(gd0, abs=1e-10)
+    assert theory.multi_head_floor(law) == pytest.approx(heads, abs=1e-10)
+
+
+def test_anisotropic_reference():
+    i = np.arange(1, 6)
+    law = PromptLaw(12, np.diag(1 / i), np.diag(i / 3), np.array([1, -1, 2, 0, 0.5]), 0.3)
+    assert theory.lsa_minimum(law).risk == pytest.approx(1.5232563770, abs=1e-10)
+    assert theory.lower_bound(law) == pytest.approx(0.2217948718, abs=1e-10)
+
+
+@pytest.mark.parametrize("rank_H, rank_Psi", [(3, 3), (2, 3), (3, 1), (2, 2)])
+def test_optimum_is_what_lbfgs_finds(rng, rank_H, rank_Psi):
+    H, Psi = random_covariance(rng, 3, rank_H), random_covariance(rng, 3, rank_Psi)
+    law = PromptLaw(6, H, Psi, 1.5 * rng.standard_normal(3), 0.4)
+    found = min(restarts(law, 3, rng).risks.min(), restarts(law, 3, rng, init="label_path").risks.min())
+    assert theory.lsa_minimum(law).risk == pytest.approx(found, rel=1e-8)
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("rank", [4, 2])
+def test_profile_is_the_exact_risk_of_its_weights_and_its_gradient_is_right(rng, block, rank):
+    law = PromptLaw(7, random_covariance(rng, 4, rank), random_covariance(rng, 4), rng.standard_normal(4), 0.3)
+    profile = theory.Profile(law, block=block)
+    point = rng.standard_normal(rank + 1)
+    value, gradient = profile.value_and_gradient(point)
+    assert value == pytest.approx(float(profile(point[:-1], point[-1])), rel=1e-12)
+    weights = profile.weights(theory.Optimum(value, point[:-1], point[-1]))
+    assert ExactRisk(law)(EffectiveParameters.from_numpy(**weights)).item() == pytest.approx(value, rel=1e-9)
+    step = 1e-6 * rng.standard_normal(rank + 1)
+    slope = profile.value_and_gradient(point + step)[0] - profile.value_and_gradient(point - step)[0]
+    assert slope / 2 == pytest.approx(gradient @ step, rel=1e-5)
+
+
+@given(st.integers(1, 4), st.integers(1, 40), st.floats(0, 5), st.floats(0, 30))
+def test_isotropic_angle_and_sphere_agree(d, n, sigma2, size):
+    law = PromptLaw.isotropic(d, n, sigma2, np.full(d, size / np.sqrt(d)))
+    assert theory.isotropic_lsa_risk(d, n, sigma2, size) == pytest.approx(theory.lsa_minimum(law).risk, rel=1e-9)
+
+
+@given(st.integers(0, 10_000))
+def test_bounds_hold(seed):
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(1, 5)), int(rng.integers(1, 30))
+    law = random_law(rng, d, n, sigma2=float(np.exp(rng.normal())))
+    gap = theory.gap(law)
+    assert theory.lower_bound(law) * (1 - 1e-9) <= gap <= theory.upper_bound(law) * (1 + 1e-9)
+
+
+def test_no_mean_or_no_covariates_no_gap():
+    assert theory.gap(PromptLaw.isotropic(4, 9, 0.2)) == pytest.approx(0, abs=1e-12)
+    assert theory.gap(PromptLaw(3, np.zeros((2, 2)), np.eye(2), np.ones(2), 0.5)) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("d, n, sigma2", [(1, 1, 0.0), (4, 15, 0.7), (2, 100, 3.0)])
+def test_limits_in_the_size_of_the_mean(d, n, sigma2):
+    floor = theory.ltb_minimal_risk(PromptLaw.isotropic(d, n, sigma2))
+    ratio = lambda size: (theory.isotropic_lsa_risk(d, n, sigma2, size) - floor) / size**2
+    assert ratio(1e-3) == pytest.approx(theory.small_norm_limit(d, n, sigma2), rel=1e-4)
+    assert ratio(1e5) == pytest.approx(theory.large_norm_limit(n), rel=1e-4)
+
+
+def test_long_contexts_close_the_gap_like_one_over_n():
+    gaps = [theory.gap(PromptLaw.isotropic(3, n, 0.5, np.ones(3))) * n for n in (10_000, 100_000)]
+    assert gaps[0] == pytest.approx(gaps[1], rel=0.01)
+
+
+def test_false_valley_of_the_block():
+    law = PromptLaw(8, np.diag([1, 1 / 2, 1 / 3]), np.eye(3), np.ones(3), 0.25)
+    best, false = theory.ltb_valleys(law)
+    assert (best.risk, false.risk) == pytest.approx((0.882868, 1.351113), abs=1e-6)
+    assert best.risk == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-12)
+
+
+def test_d20_within_a_second(rng):
+    law = PromptLaw(40, random_covariance(rng, 20), random_covariance(rng, 20), rng.standard_normal(20), 0.5)
+    started = time.process_time()
+    theory.lsa_minimum(law)
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("size", [-1.0, np.nan, np.inf])
+def test_bad_size(size):
+    with pytest.raises(InputError, match="finite and at least 0"):
+        theory.isotropic_lsa_risk(3, 8, 0.25, size)
