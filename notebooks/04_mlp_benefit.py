@@ -573,7 +573,7 @@ ledger.figure(pictures.gpt_sweep(sweep))
 # ## What the theory does not say
 #
 # - {prf:ref}`thm-mlp-gap` compares *least* risks of one layer. It says nothing about training, and {numref}`fig-mlp-landscape` shows
-#   that training the block directly can fail where training attention with the start given would not.
+#   that training the block's matrices can fail where training GD-β's own parameters does not.
 # - «MLP» means a linear map after attention. One read-out vector does the same. What the non-linearity of a real MLP
 #   is good for is not touched.
 # - The gap is of order $\|\beta^\ast\|^2/n$: for long contexts it fades, for any fixed mean.
