@@ -47,13 +47,8 @@ class LinearSelfAttention(nn.Module):
 
     def forward(self, E: torch.Tensor) -> torch.Tensor:
         """Predictions (B,) for token matrices E (B, d+1, n+1): the whole attention layer, then its corner."""
-        B, rows, columns = E.shape
-        if rows != self.d + 1:
-            raise InputError(f"E must have d + 1 = {self.d + 1} rows, not {rows}.")
-        n = columns - 1
-        context = E[:, :, :n]  # E M: the mask removes the query from the keys and values
-        scores = (self.W_K @ context).mT @ (self.W_Q @ E)  # (B, n, n+1): E' W_K' W_Q E
-        update = self.W_P.T @ (self.W_V @ context) @ scores  # (B, d+1, n+1)
+        update = attention_update(self, E)
+        n = E.shape[2] - 1
         out = E + (update / n if self.normalised else update)
         return out[:, -1, -1]
 
@@ -65,3 +60,16 @@ class LinearSelfAttention(nn.Module):
         if not self.normalised:
             left = n * left
         return EffectiveParameters(torch.zeros_like(left[:d]), left[:d], left[d], right[:d], right[d])
+
+
+def attention_update(model: nn.Module, E: torch.Tensor) -> torch.Tensor:
+    """W_P' W_V E M (E' W_K' W_Q E), (B, d+1, n+1), of a model with these four matrices, without the factor 1/n.
+
+    Zhang, Wu and Bartlett (2024), §2. Raises InputError for token matrices that do not have d + 1 rows.
+    """
+    B, rows, columns = E.shape
+    if rows != model.d + 1:
+        raise InputError(f"E must have d + 1 = {model.d + 1} rows, not {rows}.")
+    context = E[:, :, : columns - 1]  # E M: the mask removes the query from the keys and values
+    scores = (model.W_K @ context).mT @ (model.W_Q @ E)  # (B, n, n+1): E' W_K' W_Q E
+    return model.W_P.T @ (model.W_V @ context) @ scores

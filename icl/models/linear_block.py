@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from icl.models.effective import EffectiveParameters
+from icl.models.linear_attention import attention_update
 from icl.validation import InputError, check_count
 
 
@@ -46,13 +47,7 @@ class LinearTransformerBlock(nn.Module):
 
     def forward(self, E: torch.Tensor) -> torch.Tensor:
         """Predictions (B,) for token matrices E (B, d+1, n+1): the whole block, then its corner."""
-        B, rows, columns = E.shape
-        if rows != self.d + 1:
-            raise InputError(f"E must have d + 1 = {self.d + 1} rows, not {rows}.")
-        n = columns - 1
-        context = E[:, :, :n]  # E M: the mask removes the query from the keys and values
-        scores = (self.W_K @ context).mT @ (self.W_Q @ E)  # (B, n, n+1): E' W_K' W_Q E
-        attended = E + self.W_P.T @ (self.W_V @ context) @ scores / n
+        attended = E + attention_update(self, E) / (E.shape[2] - 1)
         return (self.W_2.T @ (self.W_1 @ attended))[:, -1, -1]
 
     def effective(self, n: int) -> EffectiveParameters:
