@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from icl.models.gpt import Block, initialise
-from icl.validation import InputError, check_count
+from icl.models.gpt import Block, check_sizes, initialise
+from icl.validation import InputError
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,7 @@ class DecoderConfig:
     mlp: bool = True
 
     def __post_init__(self):
-        for name in ("d", "points", "layers", "heads", "width", "expansion"):
-            check_count(name, getattr(self, name))
-        if self.width % self.heads:
-            raise InputError(f"width = {self.width} must be a multiple of heads = {self.heads}; change one of them.")
+        check_sizes(self, "d", "points", "layers", "heads", "width", "expansion")
 
 
 class Decoder(nn.Module):

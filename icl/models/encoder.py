@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from icl.models.gpt import Block
-from icl.validation import InputError, check_count
+from icl.models.gpt import Block, check_sizes
+from icl.validation import InputError
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,7 @@ class EncoderConfig:
     mlp: bool = True
 
     def __post_init__(self):
-        for name in ("d", "layers", "heads", "width", "expansion"):
-            check_count(name, getattr(self, name))
-        if self.width % self.heads:
-            raise InputError(f"width = {self.width} must be a multiple of heads = {self.heads}; change one of them.")
+        check_sizes(self, "d", "layers", "heads", "width", "expansion")
 
 
 class Encoder(nn.Module):

@@ -17,6 +17,14 @@ from torch.nn import functional as F
 from icl.validation import InputError, check_count
 
 
+def check_sizes(config, *names: str) -> None:
+    """Raise InputError unless each named size of a transformer is a count and its heads divide its width."""
+    for name in names:
+        check_count(name, getattr(config, name))
+    if config.width % config.heads:
+        raise InputError(f"width = {config.width} must be a multiple of heads = {config.heads}; change one of them.")
+
+
 @dataclass(frozen=True)
 class GPTConfig:
     """Sizes of a GPT; every field has a reason. Raises InputError for sizes that do not fit."""
@@ -30,10 +38,7 @@ class GPTConfig:
     expansion: int = 4  # hidden units of the MLP per unit of width: GPT-2's choice
 
     def __post_init__(self):
-        for name in ("d", "n", "layers", "heads", "width", "expansion"):
-            check_count(name, getattr(self, name))
-        if self.width % self.heads:
-            raise InputError(f"width = {self.width} must be a multiple of heads = {self.heads}; change one of them.")
+        check_sizes(self, "d", "n", "layers", "heads", "width", "expansion")
 
 
 class Attention(nn.Module):

@@ -4,7 +4,6 @@ The .ipynb begins with one cell that the .py does not have: on Colab, which open
 package and its versions. It is made here, because the address in it comes from pyproject.toml.
 """
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import jupytext
 import nbformat
 from nbformat.v4 import new_code_cell
 
+from icl.files import sha256
 from icl.validation import InputError
 from icl.workflow.layout import NOTEBOOKS, repository
 
@@ -137,4 +137,4 @@ def _content(cell) -> tuple:
 
 
 def _short_digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return sha256(text)[:8]

@@ -45,12 +45,13 @@ def _row(chapter: str, claim: Claim, text: str) -> str:
 def contents(all_ledgers: list[dict]) -> str:
     """The chapters as a numbered list in MyST: title, reading time, claims, summary."""
     counts = {ledger["chapter"]: len(ledger["claims"]) for ledger in all_ledgers}
+    minutes = [(chapter, reading_minutes(chapter.name)) for chapter in chapters()]
     lines = [
         f"{chapter.number}. {{doc}}`{chapter.title} </notebooks/{chapter.name}>` "
-        f"({reading_minutes(chapter.name)} minutes, {counts[chapter.name]} claims). {chapter.summary}"
-        for chapter in chapters()
+        f"({needed} minutes, {counts[chapter.name]} claims). {chapter.summary}"
+        for chapter, needed in minutes
     ]
-    total = sum(reading_minutes(chapter.name) for chapter in chapters())
+    total = sum(needed for _, needed in minutes)
     hours = f"{total // 60} h {total % 60:02d} min"
     return "\n".join(lines) + f"\n\nAll of it takes about {hours} to read ({READING_RULE}).\n"
 

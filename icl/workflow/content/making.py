@@ -4,11 +4,11 @@ Times and hardware differ from run to run, so they come from the provenance that
 numbers, not from the run that these pages show; versions come from the lock.
 """
 
-import hashlib
 import re
 import tomllib
 
 from icl.claims import DRIFT
+from icl.files import sha256
 from icl.parameters import CHAPTERS, PROFILES
 from icl.workflow import ledgers
 from icl.workflow.baselines import committed_provenance
@@ -64,7 +64,7 @@ def _versions() -> str:
         re.match(r"[\w-]+", line).group() for line in project["dependencies"] + project["optional-dependencies"]["book"]
     ]
     rows = [[f"`{name}`", pinned[name]] for name in wanted if name in pinned]
-    digest = hashlib.sha256(lock.encode()).hexdigest()
+    digest = sha256(lock)
     text = f"The lock names {len(pinned)} packages; its SHA-256 begins `{digest[:12]}`. Those asked for by name:"
     return f"{text}\n\n{_table(['package', 'version'], rows)}"
 
@@ -75,7 +75,7 @@ def _checkpoints() -> str:
         [
             f"`{path.name}`",
             f"{path.stat().st_size / 1024:.0f} KiB",
-            f"`{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}`",
+            f"`{sha256(path.read_bytes())[:12]}`",
         ]
         for path in files
     ]
