@@ -228,18 +228,21 @@ def verdict_mark(claim: Claim) -> str:
 
 def predicted_text(claim: Claim) -> str:
     """The predicted number, behind ≤ or ≥ where it is a bound."""
-    return {"equal": "", "at most": "≤ ", "at least": "≥ "}[claim.relation] + _format(claim.predicted)
+    return {"equal": "", "at most": "≤ ", "at least": "≥ "}[claim.relation] + shown_number(claim.predicted)
 
 
 def measured_text(claim: Claim) -> str:
     """The measured number with as many digits as its standard error, itself to two, allows."""
     if claim.stderr == 0:
-        return _format(claim.measured, digits=3 if claim.predicted == 0 else 7)
+        return shown_number(claim.measured, digits=3 if claim.predicted == 0 else 7)
     decimals = 1 - math.floor(math.log10(claim.stderr))
+    if math.isfinite(claim.measured) and -4 <= decimals < 0:
+        return f"{round(claim.measured, decimals):.0f} ± {round(claim.stderr, decimals):.0f}".replace("-", "−")
     if not math.isfinite(claim.measured) or not 0 <= decimals <= 8:
-        return f"{_format(claim.measured)} ± {_format(claim.stderr, digits=2)}"
+        return f"{shown_number(claim.measured)} ± {shown_number(claim.stderr, digits=2)}"
     return f"{claim.measured:.{decimals}f} ± {claim.stderr:.{decimals}f}".replace("-", "−")
 
 
-def _format(value: float, digits: int = 7) -> str:
+def shown_number(value: float, digits: int = 7) -> str:
+    """`value` to so many significant digits, with a minus sign and not a hyphen."""
     return f"{value:.{digits}g}".replace("-", "−")

@@ -38,7 +38,7 @@
 from pathlib import Path
 
 import numpy as np
-from icl.chapters import attention, gd_beta
+from icl.chapters import attention, false_valleys, gd_beta
 from icl.chapters import mlp_benefit as chapter
 from icl.chapters import mlp_gpt as gpt
 from icl.claims import Claims, Ledger
@@ -228,16 +228,18 @@ Claims(
 # {glue:text}`d:.0f` directions vary, and a task that does not vary in one direction), the minimum over the sphere is just as exact:
 
 # %%
+problems = {"anisotropic": skewed, "singular": singular}
+found = chapter.measured_gaps(
+    [
+        (problem, budget.restarts, stream(6 + k))
+        for k, problem in enumerate(problems.values())
+    ]
+)
 Claims(
     ledger.decide(
-        f"thm41.gap_{name}",
-        predicted=theory.gap(problem),
-        measured=chapter.measured_gap(problem, budget.restarts, stream(number)),
+        f"thm41.gap_{name}", predicted=theory.gap(problem), measured=gap
     )
-    for name, problem, number in (
-        ("anisotropic", skewed, 6),
-        ("singular", singular, 7),
-    )
+    for (name, problem), gap in zip(problems.items(), found, strict=True)
 )
 
 # %% [markdown]
@@ -246,13 +248,9 @@ Claims(
 # along directions that no data show.
 
 # %% tags=["hide-input", "remove-output"]
-measured = []
-for k, m in enumerate(pictures.lengths_shown(n)):
-    for size in (1.0, 10.0):
-        problem = chapter.law_with_mean(d, m, sigma2, size**2 / (d + sigma2))
-        found = chapter.measured_gap(problem, 1, stream(8, k))
-        measured.append((size, m, found / theory.lower_bound(problem)))
-ledger.figure(pictures.gap(parameters, np.array(measured)))
+lengths = pictures.lengths_shown(n)
+measured = chapter.gaps_at_lengths(parameters, lengths)
+ledger.figure(pictures.gap(parameters, measured))
 
 # %% [markdown]
 # ```{glue:figure} fig-gap
@@ -267,8 +265,13 @@ ledger.figure(pictures.gap(parameters, np.array(measured)))
 # ### The ends of the curve, and the sharp constant
 #
 # For $\|\beta^\ast\| \to 0$ and $\Phi = I$ the ratio gap$/\|\beta^\ast\|^2$ tends to
-# $\min_x \{1 - 2x + \tfrac{n+d+1}{n} x^2 - (\tau - x(\tau + \tfrac2n))^2 / K_0\}$ with
-# $K_0 = \tfrac{n+2}{n}(\tau^2 + 2d)$; without the last term it would be $\tfrac{d+1}{n+d+1}$, the value of one step from $0$.
+#
+# $$
+# \min_x \Big\{1 - 2x + \tfrac{n+d+1}{n} x^2 - \tfrac{1}{K_0} \big(\tau - x(\tau + \tfrac2n)\big)^2\Big\},
+# \qquad K_0 = \tfrac{n+2}{n}(\tau^2 + 2d);
+# $$
+#
+# without the last term it would be $\tfrac{d+1}{n+d+1}$, the value of one step from $0$.
 # For $\|\beta^\ast\| \to \infty$ it tends to $\tfrac{2}{n+2}$: labels are then $x^\top\beta^\ast$ and little else, and one step from $0$,
 # which only has to measure $\hat S$ along $\beta^\ast$, cannot be beaten. That the limit is no larger follows from the
 # upper bound; that it is no smaller is observed, not proved.
@@ -468,18 +471,18 @@ ledger.decide(
 # stays:
 
 # %%
-valleys = theory.ltb_valleys(chapter.TRAP)
-trap = chapter.trap_restarts(budget.landscape, stream(18))
+valleys = theory.ltb_valleys(false_valleys.TRAP)
+trap = false_valleys.trap_restarts(budget.landscape, stream(18))
 Claims(
     [
         ledger.decide(
             "landscape.spurious_valley",
             predicted=valleys[-1].risk,
-            measured=chapter.descend_from_valley(valleys[-1], stream(19)),
+            measured=false_valleys.descend_from_valley(valleys[-1], stream(19)),
         ),
         ledger.decide(
             "landscape.global_minimum",
-            predicted=theory.ltb_minimal_risk(chapter.TRAP),
+            predicted=theory.ltb_minimal_risk(false_valleys.TRAP),
             measured=min(found.risks.min() for found in trap.values()),
         ),
     ]
@@ -609,7 +612,9 @@ explorable(parameters)
 #   Table 1 could not be restored.
 
 # %% tags=["hide-input", "remove-output"]
-false_rate = chapter.stuck_rate(trap[chapter.SCALES[1]], valleys[-1].risk)
+false_rate = false_valleys.stuck_rate(
+    trap[false_valleys.SCALES[1]], valleys[-1].risk
+)
 zero_ratios, mean_ratios = sweep.ratios()
 gpt_budget = gpt.BUDGETS[profile]
 numbers = {
@@ -625,14 +630,16 @@ numbers = {
     "batch": budget.batch,
     "trainings": budget.trainings,
     "prompts": budget.prompts,
-    "curvature": theory.Profile(chapter.TRAP, block=True).least_curvature(
+    "curvature": theory.Profile(false_valleys.TRAP, block=True).least_curvature(
         valleys[-1]
     ),
     "trap_starts": budget.landscape,
     "false_share": false_rate.mean,
     "false_share_stderr": false_rate.stderr,
     "gd_beta_starts": budget.landscape,
-    "gd_beta_reached": chapter.gd_beta_reached(budget.landscape, stream(21)),
+    "gd_beta_reached": false_valleys.gd_beta_reached(
+        budget.landscape, stream(21)
+    ),
     "gpt_steps": gpt_budget.steps,
     "gpt_seeds": gpt_budget.seeds,
     "gpt_runs": sweep.risks.size,

@@ -5,6 +5,7 @@ import pytest
 import torch
 from support import assert_within_errors, estimate
 
+from icl.chapters import false_valleys
 from icl.chapters import gd_beta as gd_beta_chapter
 from icl.chapters import mlp_benefit as chapter
 from icl.models.effective import EffectiveParameters
@@ -73,7 +74,7 @@ def test_a_huge_mean_in_a_long_context_without_noise():
 
 def test_screened_starts_find_what_few_starts_miss():
     """At this law two of three descents of the block end in a false valley; screening finds the way down every time."""
-    law, floor = chapter.TRAP, theory.ltb_minimal_risk(chapter.TRAP)
+    law, floor = false_valleys.TRAP, theory.ltb_minimal_risk(false_valleys.TRAP)
     for seed in range(3):
         ends = chapter.descend(law, 1, np.random.default_rng(seed), LinearTransformerBlock)
         assert ends.risks.min() == pytest.approx(floor, rel=1e-8)

@@ -1,5 +1,6 @@
 """Chapter 4: linear attention with and without the MLP, by L-BFGS on the exact loss and by training on samples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -7,15 +8,14 @@ import numpy as np
 import torch
 
 from icl.chapters.attention import Builder, Restarts, Training, exact_risk, restarts, train_exactly, train_on_samples
-from icl.chapters.gd_beta import minimisers
 from icl.constructions.gd_beta import gd_beta_block
 from icl.estimates import Estimate, monte_carlo
 from icl.models.effective import EffectiveParameters
-from icl.models.exact_risk import ExactRisk
 from icl.models.gd_beta import GDBeta
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
+from icl.parallel import each
 from icl.parameters import TaskMeanParameters
 from icl.prompts import PromptLaw, token_matrix
 from icl.theory import gd_beta, moments
@@ -69,6 +69,25 @@ def measured_gap(law: PromptLaw, count: int, rng: np.random.Generator) -> float:
     """Least risk of attention minus least risk of the block, both by `descend`."""
     attention = descend(law, count, rng, LinearSelfAttention).risks.min()
     return float(attention - descend(law, count, rng, LinearTransformerBlock).risks.min())
+
+
+def measured_gaps(problems: Sequence[tuple[PromptLaw, int, np.random.Generator]]) -> list[float]:
+    """`measured_gap` of each (law, count, generator), side by side."""
+    return each(measured_gap, problems, label="gaps by L-BFGS")
+
+
+def gaps_at_lengths(parameters: TaskMeanParameters, lengths: list[int]) -> np.ndarray:
+    """Gaps found by L-BFGS in units of the lower bound, at |beta*| = 1 and 10.
+
+    The rows of the result, (2 len(lengths), 3), are (|beta*|, n, value).
+    """
+    d, sigma2 = parameters.d, parameters.sigma2
+    points = [(k, n, size) for k, n in enumerate(lengths) for size in (1.0, 10.0)]
+    laws = [law_with_mean(d, n, sigma2, size**2 / (d + sigma2)) for _, n, size in points]
+    found = measured_gaps([(law, 1, parameters.stream(8, k)) for law, (k, _, _) in zip(laws, points, strict=True)])
+    return np.array(
+        [(size, n, gap / theory.lower_bound(law)) for (_, n, size), law, gap in zip(points, laws, found, strict=True)]
+    )
 
 
 def unrestricted_sphere(law: PromptLaw) -> float:
@@ -199,44 +218,6 @@ def head_gaps(law: PromptLaw, heads: list[int], count: int, rng: np.random.Gener
     return np.array([best(K) - floor for K in heads])
 
 
-# Where direct training of the block can go wrong; sizes of this experiment only.
-TRAP = PromptLaw(8, np.diag([1, 1 / 2, 1 / 3]), np.eye(3), np.ones(3), 0.25)
-SCALES = (0.1, 0.3, 0.7)
-
-
-def trap_restarts(count: int, rng: np.random.Generator) -> dict[float, Restarts]:
-    """`count` descents of the block on TRAP, at most 800 iterations each, from each of the SCALES."""
-    options = dict(build=LinearTransformerBlock, iterations=800)
-    return {scale: restarts(TRAP, count, rng, scale=scale, **options) for scale in SCALES}
-
-
-def stuck_rate(ends: Restarts, risk: float) -> Estimate:
-    """Share of the ends at `risk`, with its binomial standard error."""
-    share, count = ends.reached(risk).mean(), len(ends.risks)
-    return Estimate(float(share), float(np.sqrt(share * (1 - share) / count)), count)
-
-
-def gd_beta_reached(count: int, rng: np.random.Generator) -> int:
-    """How many of `count` descents of GD-β itself on TRAP, from N(0, 1) entries, end at the global minimum."""
-    ends, floor = minimisers(TRAP, count, rng), theory.ltb_minimal_risk(TRAP)
-    return int((np.abs(ends.risks - floor) <= 1e-7 * floor).sum())
-
-
-def descend_from_valley(valley: theory.Valley, rng: np.random.Generator) -> float:
-    """L-BFGS over all matrices of the block from beside a valley of TRAP: every entry moved by 1e-3 · N(0, 1)."""
-    d, part = TRAP.d, theory.Profile(TRAP, block=True).weights(valley)
-    model = LinearTransformerBlock(d, rng=rng, scale=1e-3)
-    with torch.no_grad():
-        model.W_2[-1, -1] += 1.0
-        model.W_1[-1] += torch.from_numpy(np.r_[part["w1"], 1.0])
-        model.W_P[-1, -1] += 1.0
-        model.W_V[-1] += torch.from_numpy(np.r_[part["v"], part["c"]])
-        model.W_K[:, :] += torch.eye(d + 1, dtype=torch.float64)
-        model.W_Q[:, :d] += torch.from_numpy(np.vstack([part["V"], part["u"]]))
-    risk = ExactRisk(TRAP)
-    return minimise(model, lambda: risk(model.effective(TRAP.n))).loss
-
-
 @dataclass(frozen=True)
 class Trainings:
     """One architecture trained on samples several times and once on the exact loss."""
@@ -247,9 +228,6 @@ class Trainings:
 
 def trainings(law: PromptLaw, budget: Budget, seed: list[int], build: Builder, name: str) -> Trainings:
     """Adam on fresh prompts, `budget.trainings` times, and on the exact loss from the first one's start."""
-    count = budget.trainings
-    sampled = [
-        train_on_samples(law, budget.schedule, budget.batch, [*seed, k], f"{name}, run {k + 1} of {count}", build=build)
-        for k in range(count)
-    ]
+    jobs = [(law, budget.schedule, budget.batch, [*seed, k], name) for k in range(budget.trainings)]
+    sampled = each(partial(train_on_samples, build=build), jobs, label=f"{name} on samples")
     return Trainings(sampled, train_exactly(law, budget.schedule, [*seed, 0], f"{name}, exact loss", build=build))

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from icl.models.gpt import GPT, GPTConfig
+from icl.parallel import each
 from icl.parameters import TaskMeanParameters
 from icl.prompts import PromptLaw, token_matrix
 from icl.training import Schedule, train
@@ -56,15 +57,19 @@ def sweep(parameters: TaskMeanParameters) -> Sweep:
     """Train every combination of task mean, architecture, learning rate and seed, and test each on fresh prompts."""
     budget = BUDGETS[parameters.profile]
     laws = small_law(parameters, 0.0), small_law(parameters, parameters.beta_norm)
-    risks = np.empty((2, 2, len(budget.learning_rates), budget.seeds))
-    for i, j, k, run in np.ndindex(risks.shape):
-        rate, mlp = budget.learning_rates[k], j == 0
-        rng = parameters.stream(40, i, j, k, run)
-        label = f"GPT {'with' if mlp else 'without'} MLP, mean {i}, rate {rate:g}, run {run + 1}"
-        schedule = Schedule(budget.steps, rate, CLIP)
-        model = train_gpt(GPTConfig(D, N, mlp=mlp), laws[i], schedule, rng, label=label)
-        risks[i, j, k, run] = tested(model, laws[i], TEST_PROMPTS, parameters.stream(41, i))
+    shape = (2, 2, len(budget.learning_rates), budget.seeds)
+    jobs = [
+        (GPTConfig(D, N, mlp=j == 0), laws[i], Schedule(budget.steps, budget.learning_rates[k], CLIP),
+         parameters.stream(40, i, j, k, run), parameters.stream(41, i))
+        for i, j, k, run in np.ndindex(shape)
+    ]  # fmt: skip
+    risks = np.reshape(each(_trained_risk, jobs, label="GPTs with and without the MLP"), shape)
     return Sweep(np.array(budget.learning_rates), laws, risks)
+
+
+def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test_rng) -> float:
+    model = train_gpt(config, law, schedule, rng, label="GPT")
+    return tested(model, law, TEST_PROMPTS, test_rng)
 
 
 def train_gpt(

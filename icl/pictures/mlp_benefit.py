@@ -3,7 +3,8 @@
 import numpy as np
 
 from icl.chapters.attention import Restarts
-from icl.chapters.mlp_benefit import TRAP, Trainings, stuck_rate
+from icl.chapters.false_valleys import TRAP, stuck_rate
+from icl.chapters.mlp_benefit import Trainings
 from icl.chapters.mlp_gpt import Sweep
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.parameters import TaskMeanParameters

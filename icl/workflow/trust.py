@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from icl.claims import shown_number
 from icl.files import read_json, write_atomically
 from icl.parameters import CHAPTERS
 from icl.workflow.checking import Margins, margins
@@ -46,7 +47,7 @@ def _drift() -> str:
     for chapter, machines in content["chapters"].items():
         for machine, moves in machines.items():
             kinds = [moves.get(kind, {"value": None, "at": ""}) for kind in ("float64", "float32", "share_of_allowed")]
-            numbers = ["–" if kind["value"] is None else f"{kind['value']:.1e}" for kind in kinds[:2]]
+            numbers = ["–" if kind["value"] is None else shown_number(kind["value"], 2) for kind in kinds[:2]]
             last = f"{_share(kinds[2]['value'])} {_at(kinds[2]['at'])}"
             rows.append(f"| {_number(chapter)} | {machine} | {numbers[0]} | {numbers[1]} | {last} |")
     return "\n".join([head, *rows])

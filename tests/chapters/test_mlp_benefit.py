@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from icl.chapters import gd_beta, mlp_gpt
+from icl import parallel
+from icl.chapters import false_valleys, gd_beta, mlp_gpt
 from icl.chapters import mlp_benefit as chapter
 from icl.chapters.attention import Restarts
 from icl.models.effective import EffectiveParameters
@@ -82,10 +83,10 @@ def test_one_hidden_unit_is_enough(rng):
 
 
 def test_the_false_valley_holds(rng):
-    best, false = theory.ltb_valleys(chapter.TRAP)
-    assert chapter.descend_from_valley(false, rng) == pytest.approx(false.risk, rel=1e-8)
-    assert chapter.descend_from_valley(best, rng) == pytest.approx(best.risk, rel=1e-8)
-    assert chapter.gd_beta_reached(4, rng) == 4
+    best, false = theory.ltb_valleys(false_valleys.TRAP)
+    assert false_valleys.descend_from_valley(false, rng) == pytest.approx(false.risk, rel=1e-8)
+    assert false_valleys.descend_from_valley(best, rng) == pytest.approx(best.risk, rel=1e-8)
+    assert false_valleys.gd_beta_reached(4, rng) == 4
 
 
 def test_trainings_fall(rng):
@@ -104,6 +105,7 @@ def test_table1_says_why_it_was_not_run(tmp_path):
 
 
 def test_sweep_has_every_run(monkeypatch):
+    monkeypatch.setattr(parallel, "cores", lambda: 1)
     monkeypatch.setattr(mlp_gpt, "TEST_PROMPTS", 2000)
     monkeypatch.setitem(mlp_gpt.BUDGETS, "quick", mlp_gpt.GPTBudget(2, (1e-3, 1e-2), 2))
     sweep = mlp_gpt.sweep(PARAMETERS)
@@ -114,7 +116,7 @@ def test_sweep_has_every_run(monkeypatch):
 
 def test_share_of_stuck_starts_has_a_binomial_error():
     ends = Restarts(np.array([1.0, 1.0, 2.0, 3.0]), [])
-    found = chapter.stuck_rate(ends, 1.0)
+    found = false_valleys.stuck_rate(ends, 1.0)
     assert (found.mean, found.stderr) == (0.5, 0.25)
 
 
@@ -130,6 +132,7 @@ def test_trainings_have_streams_of_their_own_and_start_alike():
 def test_ratios_are_without_over_with_the_mlp(monkeypatch):
     """A made-up model whose risk is 6 without the MLP and 2 with it."""
     monkeypatch.setitem(mlp_gpt.BUDGETS, "quick", mlp_gpt.GPTBudget(2, (1e-3, 1e-2), 2))
+    monkeypatch.setattr(parallel, "cores", lambda: 1)
     monkeypatch.setattr(mlp_gpt, "train_gpt", lambda config, *rest, **named: config)
     monkeypatch.setattr(mlp_gpt, "tested", lambda config, *rest: 2.0 if config.mlp else 6.0)
     sweep = mlp_gpt.sweep(PARAMETERS)

@@ -47,7 +47,7 @@ def test_what_was_measured_is_shown(measured):
         "share_of_allowed": {"value": 0.25, "at": "f.x"},
     }
     write_atomically(measured / "drift.json", sealed({"chapters": {"01_x": {"two threads": moves}}}))
-    assert "| 1 | two threads | 3.2e-12 | 0.0e+00 | 25 % (f.x) |" in trust._drift()
+    assert "| 1 | two threads | 3.2e−12 | 0 | 25 % (f.x) |" in trust._drift()
     survivor = {"id": "s", "file": "icl/x.py", "caught_by": "", "reason": "the same function"}
     caught = {"id": "c", "file": "icl/x.py", "caught_by": "test_x", "reason": ""}
     mutants = {"faults": 2, "caught": 1, "share": 0.5, "results": [survivor, caught]}

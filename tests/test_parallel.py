@@ -1,0 +1,116 @@
+"""Independent computations side by side give what a loop gives, and leave no process behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from tqdm import tqdm
+
+from icl import parallel
+from icl.validation import InputError
+from icl.workflow.layout import ROOT
+
+
+def drawn(k: int, rng: np.random.Generator) -> tuple:
+    return k, rng.standard_normal(3).tolist(), torch.get_num_threads()
+
+
+def refused(k: int) -> int:
+    if k == 2:
+        raise InputError("two is too many.")
+    return k
+
+
+def ended(k: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def whereabouts(k: int) -> int:
+    return os.getpid()
+
+
+def barred(k: int) -> bool:
+    return tqdm([k]).disable
+
+
+def nested(k: int) -> tuple:
+    return os.getpid(), parallel.each(whereabouts, [(1,), (2,)], label="nested")
+
+
+@pytest.fixture
+def two_cores(monkeypatch):
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    parallel._pool.cache_clear()
+    yield
+    parallel._pool().shutdown()
+    parallel._pool.cache_clear()
+
+
+def jobs() -> list:
+    return [(k, np.random.default_rng([5, k])) for k in range(7)]
+
+
+def test_the_number_of_processes_changes_nothing(two_cores, monkeypatch):
+    both = parallel.each(drawn, jobs(), label="both")
+    monkeypatch.setattr(parallel, "cores", lambda: 1)
+    alone = parallel.each(drawn, jobs(), label="alone")
+    assert [found[:2] for found in both] == [found[:2] for found in alone] == [drawn(*job)[:2] for job in jobs()]
+
+
+def test_other_processes_do_the_work_on_one_thread(two_cores):
+    found = parallel.each(whereabouts, [(k,) for k in range(8)], label="where")
+    assert os.getpid() not in found and len(set(found)) <= 2
+    assert {threads for *_, threads in parallel.each(drawn, jobs(), label="threads")} == {1}
+    assert parallel.each(whereabouts, [(1,)], label="one alone") == [os.getpid()]
+    assert all(parallel.each(barred, [(1,), (2,)], label="bars")), "two bars at once would write over each other"
+    worker, inner = parallel.each(nested, [(1,), (2,)], label="nested")[0]
+    assert inner == [worker, worker]
+
+
+def test_errors_come_through(two_cores):
+    with pytest.raises(InputError, match="two is too many"):
+        parallel.each(refused, [(k,) for k in range(5)], label="refused")
+    with pytest.raises(InputError, match=r"ended: the system ended one of its processes.*memory.*one core"):
+        parallel.each(ended, [(1,), (2,)], label="ended")
+    assert parallel.each(refused, [(0,), (1,)], label="again") == [0, 1], "a new pool follows a broken one"
+
+
+def test_workers_end_with_a_killed_parent(tmp_path):
+    """Nobody would stop them otherwise: they would wait for work until the machine is switched off."""
+    program = (
+        "import time; from icl import parallel; from test_parallel import whereabouts\n"
+        "parallel.cores = lambda: 2\n"
+        "if __name__ == '__main__':\n"
+        "    print(*parallel.each(whereabouts, [(k,) for k in range(8)], label='x'), flush=True)\n"
+        "    parallel.each(time.sleep, [(600,), (600,)], label='long')\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "program.py"],
+        env=os.environ | paths,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    workers = {int(word) for word in parent.stdout.readline().split()}
+    assert workers and all(_alive(worker) for worker in workers)
+    with parent:
+        parent.kill()
+    deadline = time.monotonic() + 60
+    while any(_alive(worker) for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(_alive(worker) for worker in workers)
+
+
+def _alive(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as status:
+            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
