@@ -92,7 +92,8 @@ def _number(chapter: str) -> str:
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    percent = 100 * share
+    return f"{percent:,.0f} %" if percent >= 99.5 else f"{shown_number(percent, 2)} %"
 
 
 def _at(where: str) -> str:

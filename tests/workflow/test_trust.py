@@ -73,3 +73,8 @@ def test_links_become_addresses(tmp_path, monkeypatch):
     trust.complete(tmp_path, "quick")
     assert (tmp_path / trust.PAGES[0]).read_text() == f"[test]({repository()}/blob/main/tests/x.py)"
     assert (tmp_path / "generated" / "trust_drift.md").exists()
+
+
+def test_shares_are_read_at_a_glance():
+    shown = [trust._share(share) for share in (0, 0.0412, 2.6e-7, 0.999, 26.04)]
+    assert shown == ["0 %", "4.1 %", "2.6e−05 %", "100 %", "2,604 %"]

@@ -3,7 +3,7 @@
 import html
 
 from icl import citations
-from icl.claims import FAILS, HOLDS, NOT_RUN, Claim, measured_text, predicted_text, verdict_mark
+from icl.claims import FAILS, HOLDS, NOT_RUN, Claim, measured_text, predicted_text, shown_number, verdict_mark
 from icl.workflow import ledgers
 from icl.workflow.content.chapters import title
 
@@ -88,7 +88,7 @@ def _card(chapter: str, claim: Claim) -> str:
 
 
 def _tolerance(claim: Claim) -> str:
-    fixed = f"{claim.tolerance:.1g}" if claim.tolerance else ""
+    fixed = shown_number(claim.tolerance, 1) if claim.tolerance else ""
     statistical = "5 standard errors" if claim.stderr else ""
     return " + ".join(filter(None, [fixed, statistical])) or "no difference"
 
