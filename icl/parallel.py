@@ -17,8 +17,8 @@ from icl.validation import InputError
 _is_worker = False
 
 
-def each(function: Callable, arguments: Sequence[tuple], *, label: str) -> list:
-    """[function(*a) for a in arguments], computed in as many processes as there are cores; one bar named `label`.
+def each(function: Callable, arguments: Sequence[tuple], *, label: str | None = None) -> list:
+    """[function(*a) for a in arguments], computed in as many processes as there are cores; a bar if there is a `label`.
 
     What is computed does not depend on how many there are, as long as `function` draws only from generators among its
     arguments; it must be importable by name. Raises what `function` raises, and InputError when the system kills one of
@@ -26,7 +26,7 @@ def each(function: Callable, arguments: Sequence[tuple], *, label: str) -> list:
     """
     alone = len(arguments) < 2 or cores() < 2 or _is_worker
     start = partial(_at_once, function) if alone else partial(_pool().submit, function)
-    with tqdm(total=len(arguments), desc=label, file=sys.stderr, mininterval=0.5) as bar:
+    with tqdm(total=len(arguments), desc=label, file=sys.stderr, mininterval=0.5, disable=label is None) as bar:
         futures = []
         try:
             for values in arguments:
@@ -36,14 +36,22 @@ def each(function: Callable, arguments: Sequence[tuple], *, label: str) -> list:
         except BrokenProcessPool:
             _pool.cache_clear()
             reason = "the system ended one of its processes, most likely for lack of memory"
-            raise InputError(f"{label}: {reason}; run it on one core (taskset -c 0 ...).") from None
+            raise InputError(f"{label or function.__name__}: {reason}; set ICL_CORES=1 to use one process.") from None
         finally:
             for future in futures:
                 future.cancel()
 
 
 def cores() -> int:
-    """How many cores this process may use, at least 1."""
+    """How many processes work at once: the environment's ICL_CORES, otherwise the cores that this process may use.
+
+    Raises InputError for an ICL_CORES that is no whole number, 1 or more.
+    """
+    wanted = os.environ.get("ICL_CORES", "")
+    if wanted:
+        if not (wanted.isascii() and wanted.isdigit() and int(wanted)):
+            raise InputError(f"ICL_CORES = {wanted!r} must be a whole number, 1 or more; change it or leave it out.")
+        return int(wanted)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

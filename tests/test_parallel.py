@@ -75,9 +75,20 @@ def test_other_processes_do_the_work_on_one_thread(two_cores):
 def test_errors_come_through(two_cores):
     with pytest.raises(InputError, match="two is too many"):
         parallel.each(refused, [(k,) for k in range(5)], label="refused")
-    with pytest.raises(InputError, match=r"ended: the system ended one of its processes.*memory.*one core"):
-        parallel.each(ended, [(1,), (2,)], label="ended")
+    with pytest.raises(InputError, match=r"ended: the system ended one of its processes.*memory.*ICL_CORES=1"):
+        parallel.each(ended, [(1,), (2,)])
     assert parallel.each(refused, [(0,), (1,)], label="again") == [0, 1], "a new pool follows a broken one"
+
+
+def test_the_environment_says_how_many(monkeypatch):
+    monkeypatch.setenv("ICL_CORES", "3")
+    assert parallel.cores() == 3
+    for wrong in ("0", "-1", "two", "1.5", "²"):
+        monkeypatch.setenv("ICL_CORES", wrong)
+        with pytest.raises(InputError, match="ICL_CORES = .* whole number, 1 or more"):
+            parallel.cores()
+    monkeypatch.setenv("ICL_CORES", "")
+    assert parallel.cores() == len(os.sched_getaffinity(0))
 
 
 def test_workers_end_with_a_killed_parent(tmp_path):

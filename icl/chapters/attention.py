@@ -10,6 +10,7 @@ from icl.estimates import Estimate
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
+from icl.parallel import each
 from icl.prompts import PromptLaw, Prompts
 from icl.training import Schedule, minimise, train
 
@@ -31,6 +32,7 @@ class Builder(Protocol):
     def __call__(self, d: int, *, rng: np.random.Generator, **options) -> torch.nn.Module: ...
 
 
+Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
 SCREENING = 30  # iterations after which a start shows which valley it is bound for
 
 
@@ -68,14 +70,26 @@ def restarts(
     makes the model, and each descent ends after `iterations`. With `screened` > 1 that many times `count` starts first
     descend for a few iterations, and only the lowest `count` go on.
     """
-    risk = ExactRisk(law)
     models = [build(law.d, rng=rng, scale=scale, init=init) for _ in range(count * screened)]
-    descend = lambda model, steps: minimise(model, lambda: risk(model.effective(law.n)), iterations=steps).loss
+    ends = [{name: tensor.numpy() for name, tensor in model.state_dict().items()} for model in models]
     if screened > 1:
-        lowest = np.argsort([descend(model, SCREENING) for model in models], kind="stable")
-        models = [models[k] for k in lowest[:count]]
-    risks = np.array([descend(model, iterations) for model in models])
-    return Restarts(risks, [model.effective(law.n) for model in models])
+        risks, ends = zip(*each(_descend, [(law, build, start, SCREENING) for start in ends]), strict=True)
+        ends = [ends[k] for k in np.argsort(risks, kind="stable")[:count]]
+    risks, ends = zip(*each(_descend, [(law, build, start, iterations) for start in ends]), strict=True)
+    return Restarts(np.array(risks), [_built(law, build, end).effective(law.n) for end in ends])
+
+
+def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int) -> tuple[float, Weights]:
+    """Risk and weights at the end. They travel as arrays: tensors would hold files of shared memory open."""
+    model, risk = _built(law, build, start), ExactRisk(law)
+    loss = minimise(model, lambda: risk(model.effective(law.n)), iterations=iterations).loss
+    return loss, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+
+def _built(law: PromptLaw, build: Builder, weights: Weights) -> torch.nn.Module:
+    model = build(law.d, rng=np.random.default_rng(0))
+    model.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    return model
 
 
 @dataclass(frozen=True)

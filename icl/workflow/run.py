@@ -18,6 +18,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from icl.files import dumps, read_sealed, sealed, sha256, write_atomically
+from icl.parallel import cores
 from icl.parameters import Parameters, check_parameters
 from icl.validation import InputError
 from icl.workflow.layout import ROOT, WorkflowError
@@ -38,11 +39,12 @@ def run_chapter(
 
     Writes `<chapter>.ipynb`, `<chapter>.json`, `<chapter>.provenance.json` and the folder `<chapter>/` of figures
     into `out`; `environment` changes the kernel's environment variables. Raises InputError, before a kernel starts, for
-    bad parameters, an unpaired notebook, a missing kernel, a folder that cannot be written or holds files of the same
-    names that no run made; WorkflowError when a cell fails, leaving earlier results as they were, or when a later start
-    of the same chapter into the same folder has overtaken this one.
+    bad parameters or ICL_CORES, an unpaired notebook, a missing kernel, a folder that cannot be written or holds files
+    of the same names that no run made; WorkflowError when a cell fails, leaving earlier results as they were, or when a
+    later start of the same chapter into the same folder has overtaken this one.
     """
     parameters = parameters or check_parameters(chapter)
+    cores()  # refuses a bad ICL_CORES before a kernel starts
     notebook = check_pair(chapter)
     _check_kernel()
     out = output_folder(out)

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from icl import parallel
 from icl.chapters import false_valleys, gd_beta, mlp_gpt
 from icl.chapters import mlp_benefit as chapter
 from icl.chapters.attention import Restarts
@@ -105,7 +104,6 @@ def test_table1_says_why_it_was_not_run(tmp_path):
 
 
 def test_sweep_has_every_run(monkeypatch):
-    monkeypatch.setattr(parallel, "cores", lambda: 1)
     monkeypatch.setattr(mlp_gpt, "TEST_PROMPTS", 2000)
     monkeypatch.setitem(mlp_gpt.BUDGETS, "quick", mlp_gpt.GPTBudget(2, (1e-3, 1e-2), 2))
     sweep = mlp_gpt.sweep(PARAMETERS)
@@ -132,7 +130,6 @@ def test_trainings_have_streams_of_their_own_and_start_alike():
 def test_ratios_are_without_over_with_the_mlp(monkeypatch):
     """A made-up model whose risk is 6 without the MLP and 2 with it."""
     monkeypatch.setitem(mlp_gpt.BUDGETS, "quick", mlp_gpt.GPTBudget(2, (1e-3, 1e-2), 2))
-    monkeypatch.setattr(parallel, "cores", lambda: 1)
     monkeypatch.setattr(mlp_gpt, "train_gpt", lambda config, *rest, **named: config)
     monkeypatch.setattr(mlp_gpt, "tested", lambda config, *rest: 2.0 if config.mlp else 6.0)
     sweep = mlp_gpt.sweep(PARAMETERS)
