@@ -28,9 +28,8 @@ def same_bytes(profile: str) -> list[str]:
 
     Raises WorkflowError when a build fails.
     """
-    copies = []
-    for name, circumstances in CIRCUMSTANCES.items():
-        copies.append(copy := checkout(name))
+    copies = [checkout(name) for name in CIRCUMSTANCES]  # both now: whoever works here meanwhile changes neither
+    for copy, circumstances in zip(copies, CIRCUMSTANCES.values(), strict=True):
         _finish(copy, profile, circumstances)
     found = differences(*copies, profile)
     _record("same", {"files": len(_results(copies[0], profile)), "different": len(found)})
