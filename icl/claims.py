@@ -236,11 +236,10 @@ def measured_text(claim: Claim) -> str:
     if claim.stderr == 0:
         return shown_number(claim.measured, digits=3 if claim.predicted == 0 else 7)
     decimals = 1 - math.floor(math.log10(claim.stderr))
-    if math.isfinite(claim.measured) and -4 <= decimals < 0:
-        return f"{round(claim.measured, decimals):.0f} ± {round(claim.stderr, decimals):.0f}".replace("-", "−")
-    if not math.isfinite(claim.measured) or not 0 <= decimals <= 8:
+    if not math.isfinite(claim.measured) or not -4 <= decimals <= 8:
         return f"{shown_number(claim.measured)} ± {shown_number(claim.stderr, digits=2)}"
-    return f"{claim.measured:.{decimals}f} ± {claim.stderr:.{decimals}f}".replace("-", "−")
+    measured, stderr = (f"{round(x, decimals):.{max(decimals, 0)}f}" for x in (claim.measured, claim.stderr))
+    return f"{measured} ± {stderr}".replace("-", "−")
 
 
 def shown_number(value: float, digits: int = 7) -> str:

@@ -70,8 +70,7 @@ def restarts(
     makes the model, and each descent ends after `iterations`. With `screened` > 1 that many times `count` starts first
     descend for a few iterations, and only the lowest `count` go on.
     """
-    models = [build(law.d, rng=rng, scale=scale, init=init) for _ in range(count * screened)]
-    ends = [{name: tensor.numpy() for name, tensor in model.state_dict().items()} for model in models]
+    ends = [_weights(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
     if screened > 1:
         risks, ends = zip(*each(_descend, [(law, build, start, SCREENING) for start in ends]), strict=True)
         ends = [ends[k] for k in np.argsort(risks, kind="stable")[:count]]
@@ -83,7 +82,11 @@ def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int) ->
     """Risk and weights at the end. They travel as arrays: tensors would hold files of shared memory open."""
     model, risk = _built(law, build, start), ExactRisk(law)
     loss = minimise(model, lambda: risk(model.effective(law.n)), iterations=iterations).loss
-    return loss, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    return loss, _weights(model)
+
+
+def _weights(model: torch.nn.Module) -> Weights:
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
 
 
 def _built(law: PromptLaw, build: Builder, weights: Weights) -> torch.nn.Module:

@@ -82,11 +82,14 @@ def gaps_at_lengths(parameters: TaskMeanParameters, lengths: list[int]) -> np.nd
     The rows of the result, (2 len(lengths), 3), are (|beta*|, n, value).
     """
     d, sigma2 = parameters.d, parameters.sigma2
-    points = [(k, n, size) for k, n in enumerate(lengths) for size in (1.0, 10.0)]
-    laws = [law_with_mean(d, n, sigma2, size**2 / (d + sigma2)) for _, n, size in points]
-    found = measured_gaps([(law, 1, parameters.stream(8, k)) for law, (k, _, _) in zip(laws, points, strict=True)])
+    points = [
+        (size, n, law_with_mean(d, n, sigma2, size**2 / (d + sigma2)), k)
+        for k, n in enumerate(lengths)
+        for size in (1.0, 10.0)
+    ]
+    found = measured_gaps([(law, 1, parameters.stream(8, k)) for *_, law, k in points])
     return np.array(
-        [(size, n, gap / theory.lower_bound(law)) for (_, n, size), law, gap in zip(points, laws, found, strict=True)]
+        [(size, n, gap / theory.lower_bound(law)) for (size, n, law, _), gap in zip(points, found, strict=True)]
     )
 
 
