@@ -4,7 +4,7 @@
 subject in turn, so that a slow moment of the machine meets both.
 """
 
-from timing import ROOT, once, seconds, write_tables  # sets one thread, before NumPy starts
+from timing import ROOT, compared, once, seconds, write_tables  # sets one thread, before NumPy starts
 
 # isort: split
 import resource
@@ -15,13 +15,15 @@ import tempfile
 import numpy as np
 import torch
 
+from icl.chapters.attention import minimise_exactly
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
+from icl.models.linear_block import LinearTransformerBlock
+from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw, token_matrix
 from icl.solvers.linear import ridge
 from icl.theory.bayes_risk import isotropic_bayes_risk
 from icl.theory.one_step_gd import minimal_risk
-from icl.training import minimise
 
 SIGMA2 = 0.25
 SIZES = (5, 10, 20, 40, 80)
@@ -33,9 +35,9 @@ def exact_optimum():
     yield "|---|---|---|---|---|---|"
     for d in SIZES:
         n = 2 * d
-        risk = ExactRisk(PromptLaw.isotropic(d, n, SIGMA2))
+        law = PromptLaw.isotropic(d, n, SIGMA2)
         model = LinearSelfAttention(d, rng=np.random.default_rng(0), init="label_path", scale=0.02)
-        found, took = once(lambda m=model, r=risk, n=n: minimise(m, lambda: r(m.effective(n))))
+        found, took = once(lambda m=model, w=law: minimise_exactly(m, w))
         excess = found.loss / minimal_risk(d, n, SIGMA2) - 1
         yield f"| {d} | {n} | {4 * (d + 1) ** 2} | {found.iterations} | {took:.2f} | {excess:.0e} |"
 
@@ -56,6 +58,23 @@ def exact_loss():
             sampled = seconds(lambda m=model, w=law, g=rng, b=chunk: _errors(m, w, g, b).mean().backward(), 2)
             sampled *= prompts / chunk
             yield f"| {d} | {n} | {1e3 * exact:.2f} | {prompts} | {1e3 * sampled:.0f} | {sampled / exact:.0f} |"
+
+
+def gradient():
+    """Value and gradient of the exact loss by all weights: written out, against autograd; least of 7 rounds."""
+    yield "| model | d | autograd, ms | written out, ms | ratio |"
+    yield "|---|---|---|---|---|"
+    for name, build in (("attention", LinearSelfAttention), ("block", LinearTransformerBlock)):
+        for d in SIZES:
+            law = PromptLaw.isotropic(d, 2 * d, SIGMA2)
+            model = build(d, rng=np.random.default_rng(0), init="label_path", scale=0.02)
+            risk, written = ExactRisk(law), RiskGradient(law)
+            weights = list(model.parameters())
+            mine, theirs, ratio = compared(
+                lambda m=model, r=written: r.of_model(m),
+                lambda m=model, r=risk, n=2 * d, w=weights: torch.autograd.grad(r(m.effective(n)), w),
+            )
+            yield f"| {name} | {d} | {1e3 * theirs:.2f} | {1e3 * mine:.2f} | {ratio:.1f} |"
 
 
 def _errors(model, law, rng, B):
@@ -131,7 +150,7 @@ def main():
     """Run all, print and write the tables."""
     subprocess.run(["make", "book"], cwd=ROOT, check=True, capture_output=True)
     # the commands first: a child starts with the peak memory of the process that forks it
-    parts = (commands, exact_optimum, exact_loss, bayes_risk, forward, vectorised)
+    parts = (commands, exact_optimum, exact_loss, gradient, bayes_risk, forward, vectorised)
     write_tables("one_step_gd", "Speed of chapter 1", parts)
 
 

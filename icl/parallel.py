@@ -9,7 +9,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache, partial, partialmethod
 
-import torch
 from tqdm import tqdm
 
 from icl.validation import InputError
@@ -73,6 +72,8 @@ def _begin() -> None:
     _is_worker = True
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     if "OMP_NUM_THREADS" not in os.environ:
+        import torch  # here, not above: whoever only asks how many cores there are would wait seconds for it
+
         torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -8,7 +8,7 @@ import hashlib
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,24 +33,38 @@ class Minimum:
 
 
 def minimise(model: nn.Module, loss: Callable[[], torch.Tensor], *, iterations: int = 5000) -> Minimum:
-    """Minimise a deterministic float64 loss of the model's parameters by L-BFGS, in place.
+    """Minimise a deterministic float64 loss of the model's parameters by L-BFGS with autograd's gradient, in place.
 
-    SciPy's L-BFGS-B with autograd's gradient, run until neither loss nor gradient can improve in
-    float64. Raises InputError for parameters that are not float64 and for a loss that is not finite.
+    Raises InputError for parameters that are not float64 and for a loss that is not finite.
+    """
+    parameters = list(model.parameters())
+
+    def loss_and_gradient():
+        value = loss()
+        return value.item(), [gradient.numpy() for gradient in torch.autograd.grad(value, parameters)]
+
+    return minimise_by_hand(model, loss_and_gradient, iterations=iterations)
+
+
+def minimise_by_hand(
+    model: nn.Module, loss_and_gradient: Callable[[], tuple[float, Sequence[np.ndarray]]], *, iterations: int = 5000
+) -> Minimum:
+    """`minimise` of a loss that brings its gradient along: an array for each parameter, in the model's order.
+
+    SciPy's L-BFGS-B, run until neither loss nor gradient can improve in float64. Raises InputError as `minimise`.
     """
     parameters = list(model.parameters())
     if any(parameter.dtype != torch.float64 for parameter in parameters):
         raise InputError("minimise needs float64 parameters: build the model with dtype=torch.float64.")
 
-    def loss_and_gradient(vector):
+    def at(vector):
         vector_to_parameters(torch.from_numpy(vector.copy()), parameters)
-        value = loss()
-        gradients = torch.autograd.grad(value, parameters)
-        return value.item(), torch.cat([gradient.reshape(-1) for gradient in gradients]).numpy()
+        value, gradients = loss_and_gradient()
+        return value, np.concatenate([gradient.reshape(-1) for gradient in gradients])
 
     start = parameters_to_vector(parameters).detach().numpy().copy()
     options = dict(maxiter=iterations, maxfun=2 * iterations, ftol=0.0, gtol=1e-13, maxcor=30)
-    result = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
+    result = minimize(at, start, jac=True, method="L-BFGS-B", options=options)
     if not math.isfinite(result.fun):
         raise InputError("the loss is not finite along the descent: start from smaller weights.")
     vector_to_parameters(torch.from_numpy(result.x), parameters)
@@ -103,7 +117,7 @@ def train(
     Raises InputError for a checkpoint of another run or a loss that is not finite.
     """
     started = time.monotonic()
-    optimiser = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate)
+    optimiser = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate, fused=True)
     curve = np.full(schedule.steps, np.nan)
     run = _Run(model, optimiser, schedule, rng, curve, _identity(model, schedule, rng))
     first = run.restore(checkpoint) if checkpoint is not None and Path(checkpoint).exists() else 0
@@ -173,11 +187,10 @@ class _Run:
             raise InputError("it has more steps than the schedule")
         self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
         for name, parameter in self.model.named_parameters():
-            state = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-            moments = {key: state[key].to(parameter.device) for key in ("exp_avg", "exp_avg_sq")}
-            if any(moment.shape != parameter.shape for moment in moments.values()):
+            saved = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+            if any(saved[moment].shape != parameter.shape for moment in ("exp_avg", "exp_avg_sq")):
                 raise InputError(f"Adam's moments of {name} have another shape")
-            self.optimiser.state[parameter].update(state | moments)  # Adam keeps its step count on the CPU
+            self.optimiser.state[parameter].update({key: part.to(parameter.device) for key, part in saved.items()})
         if self.rng is not None:
             self.rng.bit_generator.state = record["rng"]
         self.curve[:] = tensors["curve"].numpy()

@@ -10,9 +10,10 @@ from icl.estimates import Estimate
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
+from icl.models.risk_gradient import RiskGradient
 from icl.parallel import each
 from icl.prompts import PromptLaw, Prompts
-from icl.training import Schedule, minimise, train
+from icl.training import Minimum, Schedule, minimise_by_hand, train
 
 
 class Sampler(Protocol):
@@ -78,11 +79,16 @@ def restarts(
     return Restarts(np.array(risks), [_built(law, build, end).effective(law.n) for end in ends])
 
 
+def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int = 5000) -> Minimum:
+    """L-BFGS on the exact risk over all weights of a model with `effective` and `pull_back`, in place."""
+    risk = RiskGradient(law)
+    return minimise_by_hand(model, lambda: risk.of_model(model), iterations=iterations)
+
+
 def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int) -> tuple[float, Weights]:
     """Risk and weights at the end. They travel as arrays: tensors would hold files of shared memory open."""
-    model, risk = _built(law, build, start), ExactRisk(law)
-    loss = minimise(model, lambda: risk(model.effective(law.n)), iterations=iterations).loss
-    return loss, _weights(model)
+    model = _built(law, build, start)
+    return minimise_exactly(model, law, iterations=iterations).loss, _weights(model)
 
 
 def _weights(model: torch.nn.Module) -> Weights:

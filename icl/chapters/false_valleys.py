@@ -3,14 +3,12 @@
 import numpy as np
 import torch
 
-from icl.chapters.attention import Restarts, restarts
+from icl.chapters.attention import Restarts, minimise_exactly, restarts
 from icl.chapters.gd_beta import minimisers
 from icl.estimates import Estimate
-from icl.models.exact_risk import ExactRisk
 from icl.models.linear_block import LinearTransformerBlock
 from icl.prompts import PromptLaw
 from icl.theory import mlp_benefit as theory
-from icl.training import minimise
 
 # A problem whose risk has a valley besides the global one; sizes of this experiment only.
 TRAP = PromptLaw(8, np.diag([1, 1 / 2, 1 / 3]), np.eye(3), np.ones(3), 0.25)
@@ -46,5 +44,4 @@ def descend_from_valley(valley: theory.Valley, rng: np.random.Generator) -> floa
         model.W_V[-1] += torch.from_numpy(np.r_[part["v"], part["c"]])
         model.W_K[:, :] += torch.eye(d + 1, dtype=torch.float64)
         model.W_Q[:, :d] += torch.from_numpy(np.vstack([part["V"], part["u"]]))
-    risk = ExactRisk(TRAP)
-    return minimise(model, lambda: risk(model.effective(TRAP.n))).loss
+    return minimise_exactly(model, TRAP).loss

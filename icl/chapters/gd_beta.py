@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from icl.chapters.attention import minimise_exactly
 from icl.estimates import Estimate, monte_carlo
-from icl.models.exact_risk import ExactRisk
 from icl.models.gd_beta import GDBeta
 from icl.parameters import TaskMeanParameters
 from icl.prompts import PromptLaw
 from icl.solvers import linear
 from icl.theory import gd_beta
-from icl.training import minimise
 
 
 @dataclass(frozen=True)
@@ -131,11 +130,11 @@ class Ends:
 
 
 def minimisers(law: PromptLaw, count: int, rng: np.random.Generator) -> Ends:
-    """Minimise the exact risk (Gaussian moments and autograd) over beta and Gamma from N(0, 1) entries."""
-    risk, found = ExactRisk(law), []
+    """Minimise the exact risk (Gaussian moments) over beta and Gamma from N(0, 1) entries."""
+    found = []
     for _ in range(count):
         model = GDBeta(rng.standard_normal(law.d), rng.standard_normal((law.d, law.d)))
-        loss = minimise(model, lambda model=model: risk(model.effective())).loss
+        loss = minimise_exactly(model, law).loss
         found.append((loss, model.beta.detach().numpy(), model.Gamma.detach().numpy()))
     return Ends(*map(np.stack, zip(*found, strict=True)))
 

@@ -10,20 +10,20 @@ from icl.chapters.attention import (
     exact_risk,
     learned_step,
     mean_over_trainings,
+    minimise_exactly,
     restarts,
     train_on_samples,
 )
 from icl.constructions.one_step_gd import one_step_gd
 from icl.estimates import Estimate, monte_carlo
 from icl.models.effective import EffectiveParameters
-from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, token_matrix
 from icl.solvers.linear import gradient_step, ridge
 from icl.theory import landscape
 from icl.theory import one_step_gd as theory
-from icl.training import Schedule, minimise
+from icl.training import Schedule
 
 
 @dataclass(frozen=True)
@@ -196,5 +196,4 @@ def descend_from_valley(d: int, n: int, sigma2: float, rng: np.random.Generator)
         model.W_V[-1] += torch.from_numpy(np.r_[v, c])
         model.W_K[:, :] += torch.eye(d + 1, dtype=torch.float64)
         model.W_Q[:, :d] += torch.from_numpy(np.vstack([V, u]))
-    risk = ExactRisk(PromptLaw.isotropic(d, n, sigma2))
-    return minimise(model, lambda: risk(model.effective(n))).loss
+    return minimise_exactly(model, PromptLaw.isotropic(d, n, sigma2)).loss

@@ -38,6 +38,11 @@ class EffectiveParameters:
         """From array-likes of the shapes above, as float64 tensors. Raises InputError on a wrong shape."""
         return cls(*(torch.as_tensor(np.asarray(part, dtype=np.float64)) for part in (w1, v, c, V, u)))
 
+    def check_dimension(self, d: int) -> None:
+        """Raises InputError unless these are the weights for d covariates."""
+        if len(self.v) != d:
+            raise InputError(f"the weights are for d = {len(self.v)}, but the prompts have d = {d}; use the same d.")
+
     def numpy(self) -> dict[str, np.ndarray]:
         """The five parts as float64 arrays, detached."""
         names = ("w1", "v", "c", "V", "u")

@@ -16,7 +16,6 @@ import torch
 from icl.models.effective import EffectiveParameters
 from icl.prompts import PromptLaw
 from icl.theory import moments
-from icl.validation import InputError
 
 
 class ExactRisk:
@@ -40,10 +39,7 @@ class ExactRisk:
         self.residual_square = (n + 2) / n * (self.tau**2 + 2 * torch.trace(HPsi @ HPsi))  # E s_r²
 
     def __call__(self, weights: EffectiveParameters) -> torch.Tensor:
-        if weights.v.shape != self.beta_star.shape:
-            raise InputError(
-                f"the weights are for d = {len(weights.v)}, but the prompts have d = {self.law.d}; use the same d."
-            )
+        weights.check_dimension(self.law.d)
         v = weights.v + weights.c * self.beta_star
         V = weights.V + torch.outer(self.beta_star, weights.u)
         Gamma = weights.c * V.T + torch.outer(weights.u, v)

@@ -30,9 +30,13 @@ class GDBeta(nn.Module):
         step = torch.einsum("bnd,bn->bd", X, residual) @ self.Gamma.T / X.shape[1]
         return ((self.beta + step) * x_query).sum(1)
 
-    def effective(self) -> EffectiveParameters:
-        """The block's effective parameters, differentiable."""
+    def effective(self, n: int) -> EffectiveParameters:
+        """The block's effective parameters (they do not depend on the context length n), differentiable."""
         return effective(self.beta, self.Gamma)
+
+    def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
+        """From a function's derivatives by `effective(n)`, arrays by name, those by beta and Gamma."""
+        return [gradient["w1"] - gradient["v"], gradient["V"].T]
 
 
 def effective(beta: torch.Tensor, Gamma: torch.Tensor) -> EffectiveParameters:

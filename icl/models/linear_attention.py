@@ -8,6 +8,7 @@ with s = 1/n (Zhang, Wu and Bartlett 2024, §2) or s = 1 (Mahankali et al. 2024,
 nothing: the query's label slot is 0.
 """
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -60,6 +61,16 @@ class LinearSelfAttention(nn.Module):
         if not self.normalised:
             left = n * left
         return EffectiveParameters(torch.zeros_like(left[:d]), left[:d], left[d], right[:d], right[d])
+
+    def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
+        """From a function's derivatives by `effective(n)`, arrays by name, those by W_K, W_Q, W_V and W_P."""
+        d, (W_K, W_Q, W_V, W_P) = self.d, (parameter.detach().numpy() for parameter in self.parameters())
+        left, right = np.append(gradient["v"], gradient["c"]), np.vstack([gradient["V"], gradient["u"]])
+        if not self.normalised:
+            left = n * left
+        by_W_Q, by_W_P = np.zeros_like(W_Q), np.zeros_like(W_P)
+        by_W_Q[:, :d], by_W_P[:, -1] = W_K @ right, W_V @ left
+        return [W_Q[:, :d] @ right.T, by_W_Q, np.outer(W_P[:, -1], left), by_W_P]
 
 
 def attention_update(model: nn.Module, E: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ On the token matrix E, (d+1) × (n+1), with columns (x_i; y_i) and (x_query; 0),
 it is linear self-attention; what the MLP adds is the last row r' of W_2' W_1, which reads the query itself.
 """
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -57,3 +58,15 @@ class LinearTransformerBlock(nn.Module):
         left = (self.W_P @ r) @ self.W_V  # r' W_P' W_V = (v', c)
         right = self.W_K.T @ self.W_Q[:, :d]  # first d columns of W_K' W_Q: (V; u')
         return EffectiveParameters(r[:d], left[:d], left[d], right[:d], right[d])
+
+    def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
+        """From a function's derivatives by `effective(n)`, arrays by name, those by W_K, W_Q, W_V, W_P, W_1 and W_2."""
+        d, (W_K, W_Q, W_V, W_P, W_1, W_2) = self.d, (parameter.detach().numpy() for parameter in self.parameters())
+        left, right = np.append(gradient["v"], gradient["c"]), np.vstack([gradient["V"], gradient["u"]])
+        r = W_2[:, -1] @ W_1
+        by_value = W_V @ left  # derivative by W_P r
+        by_r = by_value @ W_P + np.append(gradient["w1"], 0.0)
+        by_W_Q, by_W_2 = np.zeros_like(W_Q), np.zeros_like(W_2)
+        by_W_Q[:, :d], by_W_2[:, -1] = W_K @ right, W_1 @ by_r
+        attention = [W_Q[:, :d] @ right.T, by_W_Q, np.outer(W_P @ r, left), np.outer(by_value, r)]
+        return [*attention, np.outer(W_2[:, -1], by_r), by_W_2]

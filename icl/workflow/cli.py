@@ -28,11 +28,12 @@ def commands():
 @click.option("--out", metavar="FOLDER", help="Folder for the notebook, its numbers and figures.")
 def run(chapter, assignments, out):
     """Run CHAPTER, with other parameters if you like, and print its claims."""
-    from icl.workflow.ledgers import summary, table
+    parameters = check_parameters(chapter, **parse_assignments(check_chapter(chapter), assignments))
+
+    from icl.workflow.ledgers import summary, table  # after the check, for these take seconds
     from icl.workflow.progress import shown
     from icl.workflow.run import run_chapter
 
-    parameters = check_parameters(chapter, **parse_assignments(check_chapter(chapter), assignments))
     out = Path("_build") / "runs" / chapter if out is None else out
     usual = parameters == check_parameters(chapter, profile=parameters.profile)
     with shown(chapter, parameters.profile, lambda text: click.echo(text, err=True), remember=usual):

@@ -50,7 +50,7 @@ def test_solver_and_torch_model_make_the_same_predictions():
     model = GDBeta(beta, Gamma)
     X, y, x = map(torch.from_numpy, (batch.X, batch.y, batch.x_query))
     assert np.allclose(model(X, y, x).detach().numpy(), solver, rtol=1e-13, atol=1e-13)
-    block = model.effective().predict(X, y, x).detach().numpy()
+    block = model.effective(len(y[0])).predict(X, y, x).detach().numpy()
     assert np.allclose(block, solver, rtol=1e-12, atol=1e-12)
 
 
@@ -62,7 +62,7 @@ def test_completed_square_and_exact_risk_agree(seed, d, n, rank):
     beta, Gamma = random_point(rng, d)
     risk = gd_beta.risk(law, beta, Gamma)
     assert gd_beta.minimal_risk(law) + gd_beta.excess(law, beta, Gamma) == pytest.approx(risk, rel=1e-10)
-    assert ExactRisk(law)(GDBeta(beta, Gamma).effective()).item() == pytest.approx(risk, rel=1e-10)
+    assert ExactRisk(law)(GDBeta(beta, Gamma).effective(law.n)).item() == pytest.approx(risk, rel=1e-10)
     assert gd_beta.excess(law, beta, Gamma) >= 0
     least = np.linalg.eigvalsh(gd_beta.curvature(law, Gamma) - 2 / (n + 2) * law.H)[0]
     assert least > -1e-10 * np.trace(law.H)
