@@ -167,7 +167,7 @@ ledger.decide("thm52.completed_square", predicted=0, measured=max(square))
 
 # %% [markdown]
 # **A search that knows nothing of this.** L-BFGS minimises the exact loss over all entries of $\beta$ and $\Gamma$ from
-# {glue:text}`starts:.0f` random starts, with automatic gradients of the Gaussian-moment polynomial of a whole transformer block:
+# {glue:text}`starts:.0f` random starts; the loss is the Gaussian-moment polynomial of a whole transformer block:
 
 
 # %%

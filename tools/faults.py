@@ -57,10 +57,11 @@ def read_faults(root: Path) -> list[Fault]:
     return faults
 
 
-def tracked(root: Path) -> list[str]:
+@cache
+def tracked(root: Path) -> tuple[str, ...]:
     """Tracked files that are there, relative to `root`, sorted."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
-    return sorted(name for name in listed.split("\0") if name and (root / name).is_file())
+    return tuple(sorted(name for name in listed.split("\0") if name and (root / name).is_file()))
 
 
 def tests_for(root: Path, file: str) -> list[str]:
@@ -95,6 +96,7 @@ def _reached(root: Path, start: str) -> dict[str, int]:
     return distances
 
 
+@cache
 def _imports(root: Path, name: str) -> set[str]:
     """Files of the tree that a Python file imports, anywhere in it; tests import each other's helpers by bare name."""
     modules = set()

@@ -1,12 +1,12 @@
 """Chapter 6's depth ladder: deep linear attention trained on fresh prompts, beside its exact risks."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from scipy.integrate import quad
 from scipy.optimize import minimize
-from scipy.stats import chi2
 
 from icl.chapters.attention import Sampler
 from icl.estimates import Estimate, monte_carlo
@@ -181,8 +181,9 @@ def complex_case_risk() -> float:
 
     def risk(steps):
         def integrand(lam):
-            rho = np.prod(1 - np.asarray(steps) * lam)
-            return (rho**2 + sigma2 * (1 - rho) ** 2 / lam) * chi2.pdf(lam, n)
+            rho = math.prod(1 - step * lam for step in steps)
+            density = lam ** (n / 2 - 1) * math.exp(-lam / 2) / (2 ** (n / 2) * math.gamma(n / 2))
+            return (rho**2 + sigma2 * (1 - rho) ** 2 / lam) * density
 
         return sigma2 + quad(integrand, 0, 120, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
 
