@@ -66,7 +66,12 @@ CASES = {
 }
 
 
-@pytest.fixture(params=SETTINGS)
+# Themes change colours, and nothing of what an explorable does.
+on_each_device = pytest.mark.parametrize("visitor", ["desktop-light", "phone-dark"], indirect=True)
+on_each_device_and_ground = pytest.mark.parametrize("visitor", SETTINGS, indirect=True)
+
+
+@pytest.fixture
 def visitor(browser, request):
     """A browser context of one device and theme."""
     context = browser.new_context(**SETTINGS[request.param])
@@ -131,6 +136,7 @@ def curves(box) -> str:
     return box.locator("svg").evaluate_all("all => all.map((svg) => svg.innerHTML).join()")
 
 
+@on_each_device
 @pytest.mark.parametrize("chapter", CASES)
 def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, chapter):
     page, box = open_explorable(visitor, chapter)
@@ -157,6 +163,7 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, chapter):
     assert page.wrong == []
 
 
+@on_each_device
 @pytest.mark.parametrize("chapter", CASES)
 def test_a_link_restores_the_state_and_reset_undoes_it(visitor, chapter):
     page, box = open_explorable(visitor, chapter)
@@ -179,6 +186,7 @@ def test_a_link_restores_the_state_and_reset_undoes_it(visitor, chapter):
     assert page.wrong == [] and other.wrong == []
 
 
+@on_each_device
 def test_another_explorable_s_state_is_left_alone(visitor):
     page, box = open_explorable(visitor, "01_one_step_gd", "#other.k=3&one_step_gd.n=2&one_step_gd.d=%zz")
     assert values(box)["n"] == 2 and values(box)["d"] == 5, "a damaged part is passed over"
@@ -193,6 +201,7 @@ def test_another_explorable_s_state_is_left_alone(visitor):
     assert page.wrong == []
 
 
+@on_each_device
 def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
     visitor.grant_permissions(["clipboard-read", "clipboard-write"])
     page, box = open_explorable(visitor, "04_mlp_benefit")
@@ -206,6 +215,7 @@ def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
         assert status == "The link is in the address bar." and "beta_norm=100" in page.evaluate("location.hash")
 
 
+@on_each_device
 @pytest.mark.parametrize("chapter", CASES)
 def test_nothing_jumps(visitor, chapter):
     """Every box of the explorable has the same size with and without the script, and while sliders move."""
@@ -225,6 +235,7 @@ def test_nothing_jumps(visitor, chapter):
             assert page.evaluate(sizes, CASES[chapter][0]) == without, (key, slider.get_attribute("name"))
 
 
+@on_each_device_and_ground
 @pytest.mark.parametrize("chapter", CASES)
 def test_letters_are_readable_and_inside_their_panels(visitor, chapter):
     page, box = open_explorable(visitor, chapter)
