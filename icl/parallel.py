@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -70,6 +71,7 @@ def _begin() -> None:
     """Of a worker: no bars of its own, one thread unless the environment says otherwise, and an end with its parent."""
     global _is_worker
     _is_worker = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to answer; Jupyter sends it to all when a kernel ends
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     if "OMP_NUM_THREADS" not in os.environ:
         import torch  # here, not above: whoever only asks how many cores there are would wait seconds for it

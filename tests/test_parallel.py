@@ -91,6 +91,15 @@ def test_the_environment_says_how_many(monkeypatch):
     assert parallel.cores() == len(os.sched_getaffinity(0))
 
 
+def test_an_interrupt_is_the_parent_s_to_answer(two_cores):
+    """Jupyter interrupts all processes of a kernel that it is about to end: workers would print their tracebacks."""
+    jobs = [(k,) for k in range(8)]
+    workers = set(parallel.each(whereabouts, jobs))
+    for worker in workers:
+        os.kill(worker, signal.SIGINT)
+    assert set(parallel.each(whereabouts, jobs)) <= workers
+
+
 def test_workers_end_with_a_killed_parent(tmp_path):
     """Nobody would stop them otherwise: they would wait for work until the machine is switched off."""
     program = (
