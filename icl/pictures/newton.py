@@ -46,7 +46,7 @@ def rates(steps: Steps, factors, errors: np.ndarray) -> Figure:
     alt = (
         "Left, both axes logarithmic: the steps of gradient descent grow in proportion to the condition number,"
         " Newton's hardly at all; every run lies on its predicted curve. Right: the error against Newton steps falls to"
-        " rounding for step sizes inside the range, stays level for dozens of steps at its end, and grows beyond it."
+        " rounding for step sizes inside the range, soon stays level at its end, and grows beyond it."
     )
     return Figure("rates", figure, columns, alt, drift_atol=1e-6)
 
