@@ -1263,7 +1263,7 @@ Claims(
 # reciprocals. Without noise they are: $1 - \lambda q$ is then an orthogonal polynomial. With noise it can fail, and not only in odd corners. At
 # $d = 1$, $n = 3$, $\sigma^2 = 1$ (sizes of this experiment only) the best quadratic $q$ has two complex roots and risk
 # {glue:text}`depth_complex_polynomial:.6f`; three real steps reach {glue:text}`depth.complex_steps.predicted:.6f`, two of them equal.
-# A second computation, adaptive integrals against the $\chi^2$ law and a simplex search:
+# A second computation, Gauss–Laguerre sums against the $\chi^2$ law and a simplex search:
 
 # %%
 case = DepthLadder(**depth.COMPLEX)

@@ -85,6 +85,19 @@ def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int 
     return minimise_by_hand(model, lambda: risk.of_model(model), iterations=iterations)
 
 
+def descend_beside(model: torch.nn.Module, weights: dict[str, np.ndarray], law: PromptLaw) -> float:
+    """The risk where L-BFGS ends that starts beside effective `weights`: v (d,), c (), V (d, d), u (d,).
+
+    The weights, in the 1/n convention, are added to what the model's matrices hold, which is how far off it starts.
+    """
+    with torch.no_grad():
+        model.W_P[-1, -1] += 1.0
+        model.W_V[-1] += torch.from_numpy(np.append(weights["v"], weights["c"]))
+        model.W_K[:, :] += torch.eye(model.d + 1, dtype=torch.float64)
+        model.W_Q[:, : model.d] += torch.from_numpy(np.vstack([weights["V"], weights["u"]]))
+    return minimise_exactly(model, law).loss
+
+
 def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int) -> tuple[float, Weights]:
     """Risk and weights at the end. They travel as arrays: tensors would hold files of shared memory open."""
     model = _built(law, build, start)

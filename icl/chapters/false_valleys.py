@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from icl.chapters.attention import Restarts, minimise_exactly, restarts
+from icl.chapters.attention import Restarts, descend_beside, restarts
 from icl.chapters.gd_beta import minimisers
 from icl.estimates import Estimate
 from icl.models.linear_block import LinearTransformerBlock
@@ -35,13 +35,9 @@ def gd_beta_reached(count: int, rng: np.random.Generator) -> int:
 
 def descend_from_valley(valley: theory.Valley, rng: np.random.Generator) -> float:
     """L-BFGS over all matrices of the block from beside a valley of TRAP: every entry moved by 1e-3 · N(0, 1)."""
-    d, part = TRAP.d, theory.Profile(TRAP, block=True).weights(valley)
-    model = LinearTransformerBlock(d, rng=rng, scale=1e-3)
+    part = theory.Profile(TRAP, block=True).weights(valley)
+    model = LinearTransformerBlock(TRAP.d, rng=rng, scale=1e-3)
     with torch.no_grad():
         model.W_2[-1, -1] += 1.0
         model.W_1[-1] += torch.from_numpy(np.r_[part["w1"], 1.0])
-        model.W_P[-1, -1] += 1.0
-        model.W_V[-1] += torch.from_numpy(np.r_[part["v"], part["c"]])
-        model.W_K[:, :] += torch.eye(d + 1, dtype=torch.float64)
-        model.W_Q[:, :d] += torch.from_numpy(np.vstack([part["V"], part["u"]]))
-    return minimise_exactly(model, TRAP).loss
+    return descend_beside(model, part, TRAP)

@@ -7,10 +7,10 @@ import torch
 
 from icl.chapters.attention import (
     Training,
+    descend_beside,
     exact_risk,
     learned_step,
     mean_over_trainings,
-    minimise_exactly,
     restarts,
     train_on_samples,
 )
@@ -191,9 +191,4 @@ def descend_from_valley(d: int, n: int, sigma2: float, rng: np.random.Generator)
         return None
     v, c, V, u = landscape.weights_at(found[-1].angle, d, n, sigma2)
     model = LinearSelfAttention(d, rng=rng, scale=1e-3)
-    with torch.no_grad():
-        model.W_P[-1, -1] += 1.0
-        model.W_V[-1] += torch.from_numpy(np.r_[v, c])
-        model.W_K[:, :] += torch.eye(d + 1, dtype=torch.float64)
-        model.W_Q[:, :d] += torch.from_numpy(np.vstack([V, u]))
-    return minimise_exactly(model, PromptLaw.isotropic(d, n, sigma2)).loss
+    return descend_beside(model, dict(v=v, c=c, V=V, u=u), PromptLaw.isotropic(d, n, sigma2))

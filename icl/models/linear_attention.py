@@ -55,22 +55,40 @@ class LinearSelfAttention(nn.Module):
 
     def effective(self, n: int) -> EffectiveParameters:
         """The effective parameters in the 1/n convention for context length n, differentiable."""
+        left, right = attention_path(self, self._reader(n))
         d = self.d
-        left = self.W_P[:, -1] @ self.W_V  # last row of W_P' W_V: (v', c)
-        right = self.W_K.T @ self.W_Q[:, :d]  # first d columns of W_K' W_Q: (V; u')
-        if not self.normalised:
-            left = n * left
         return EffectiveParameters(torch.zeros_like(left[:d]), left[:d], left[d], right[:d], right[d])
 
     def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
         """From a function's derivatives by `effective(n)`, arrays by name, those by W_K, W_Q, W_V and W_P."""
-        d, (W_K, W_Q, W_V, W_P) = self.d, (parameter.detach().numpy() for parameter in self.parameters())
-        left, right = np.append(gradient["v"], gradient["c"]), np.vstack([gradient["V"], gradient["u"]])
-        if not self.normalised:
-            left = n * left
-        by_W_Q, by_W_P = np.zeros_like(W_Q), np.zeros_like(W_P)
-        by_W_Q[:, :d], by_W_P[:, -1] = W_K @ right, W_V @ left
-        return [W_Q[:, :d] @ right.T, by_W_Q, np.outer(W_P[:, -1], left), by_W_P]
+        return pull_back_attention(self, gradient, self._reader(n).numpy())[0]
+
+    def _reader(self, n: int) -> torch.Tensor:
+        """What reads the prediction off the update: the label slot, times n where the model does not divide by it."""
+        r = self.W_P.new_zeros(self.d + 1)
+        r[-1] = 1.0 if self.normalised else n
+        return r
+
+
+def attention_path(model: nn.Module, r: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What a reader r (d+1,) of the update gets to see, of a model with these four matrices; differentiable.
+
+    Returns r' W_P' W_V = (v', c), (d+1,), and the first d columns of W_K' W_Q, (V; u'), (d+1, d).
+    """
+    return (model.W_P @ r) @ model.W_V, model.W_K.T @ model.W_Q[:, : model.d]
+
+
+def pull_back_attention(
+    model: nn.Module, gradient: dict[str, np.ndarray], r: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """From derivatives by v (d,), c (), V (d, d) and u (d,): those by W_K, W_Q, W_V, W_P, and the one by r (d+1,)."""
+    d = model.d
+    W_K, W_Q, W_V, W_P = (matrix.detach().numpy() for matrix in (model.W_K, model.W_Q, model.W_V, model.W_P))
+    left, right = np.append(gradient["v"], gradient["c"]), np.vstack([gradient["V"], gradient["u"]])
+    by_W_Q, by_value = np.zeros_like(W_Q), W_V @ left  # by_value: by W_P r
+    by_W_Q[:, :d] = W_K @ right
+    by_matrices = [W_Q[:, :d] @ right.T, by_W_Q, np.outer(W_P @ r, left), np.outer(by_value, r)]
+    return by_matrices, by_value @ W_P
 
 
 def attention_update(model: nn.Module, E: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from icl.models.effective import EffectiveParameters
-from icl.models.linear_attention import attention_update
+from icl.models.linear_attention import attention_path, attention_update, pull_back_attention
 from icl.validation import InputError, check_count
 
 
@@ -55,18 +55,14 @@ class LinearTransformerBlock(nn.Module):
         """The effective parameters (they do not depend on the context length n), differentiable."""
         d = self.d
         r = self.W_2[:, -1] @ self.W_1  # last row of W_2' W_1
-        left = (self.W_P @ r) @ self.W_V  # r' W_P' W_V = (v', c)
-        right = self.W_K.T @ self.W_Q[:, :d]  # first d columns of W_K' W_Q: (V; u')
+        left, right = attention_path(self, r)
         return EffectiveParameters(r[:d], left[:d], left[d], right[:d], right[d])
 
     def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
         """From a function's derivatives by `effective(n)`, arrays by name, those by W_K, W_Q, W_V, W_P, W_1 and W_2."""
-        d, (W_K, W_Q, W_V, W_P, W_1, W_2) = self.d, (parameter.detach().numpy() for parameter in self.parameters())
-        left, right = np.append(gradient["v"], gradient["c"]), np.vstack([gradient["V"], gradient["u"]])
-        r = W_2[:, -1] @ W_1
-        by_value = W_V @ left  # derivative by W_P r
-        by_r = by_value @ W_P + np.append(gradient["w1"], 0.0)
-        by_W_Q, by_W_2 = np.zeros_like(W_Q), np.zeros_like(W_2)
-        by_W_Q[:, :d], by_W_2[:, -1] = W_K @ right, W_1 @ by_r
-        attention = [W_Q[:, :d] @ right.T, by_W_Q, np.outer(W_P @ r, left), np.outer(by_value, r)]
-        return [*attention, np.outer(W_2[:, -1], by_r), by_W_2]
+        W_1, W_2 = self.W_1.detach().numpy(), self.W_2.detach().numpy()
+        by_attention, by_r = pull_back_attention(self, gradient, W_2[:, -1] @ W_1)
+        by_r = by_r + np.append(gradient["w1"], 0.0)
+        by_W_2 = np.zeros_like(W_2)
+        by_W_2[:, -1] = W_1 @ by_r
+        return [*by_attention, np.outer(W_2[:, -1], by_r), by_W_2]
