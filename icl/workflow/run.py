@@ -12,7 +12,6 @@ from pathlib import Path
 
 import nbformat
 import papermill
-from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
@@ -20,14 +19,13 @@ from traitlets.config import Config
 from icl.files import dumps, read_sealed, sealed, sha256, write_atomically
 from icl.parallel import cores
 from icl.parameters import Parameters, check_parameters
-from icl.validation import InputError
+from icl.workflow.kernels import KERNEL, ChapterKernel, check_kernel
 from icl.workflow.layout import ROOT, WorkflowError
 from icl.workflow.ledgers import read_ledger
 from icl.workflow.notebooks import check_pair, tidy
 from icl.workflow.output import check_own, note, output_folder, publish
-from icl.workflow.turns import turn
+from icl.workflow.turns import Turn, turn
 
-KERNEL = "python3"
 # One thread: results then do not depend on the machine's cores, and two chapters share two cores.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -46,14 +44,14 @@ def run_chapter(
     parameters = parameters or check_parameters(chapter)
     cores()  # refuses a bad ICL_CORES before a kernel starts
     notebook = check_pair(chapter)
-    _check_kernel()
+    check_kernel()
     out = output_folder(out)
     check_own(out, chapter)
     started = time.perf_counter()
     with turn(out, chapter) as mine:
         failed = out / f"{chapter}.failed.ipynb"
         note(out, chapter, [failed.name])
-        executed = _execute(notebook, mine.scratch, parameters, failed, environment or {})
+        executed = _execute(notebook, mine, parameters, failed, environment or {})
         warnings = tidy(executed)
         if warnings:
             raise WorkflowError(f"{chapter} wrote to stderr, which a clean chapter does not: {warnings[0]}")
@@ -75,8 +73,8 @@ def _seal(scratch: Path, chapter: str, notebook: str) -> dict:
     return read_ledger(scratch, chapter)
 
 
-def _execute(notebook: Path, scratch: Path, parameters, failed: Path, environment: dict) -> nbformat.NotebookNode:
-    output = scratch / "executed.ipynb"
+def _execute(notebook: Path, mine: Turn, parameters, failed: Path, environment: dict) -> nbformat.NotebookNode:
+    scratch, output = mine.scratch, mine.scratch / "executed.ipynb"
     try:
         with _environment(**_ENVIRONMENT | environment | {"ICL_OUT": str(scratch)}):
             papermill.execute_notebook(
@@ -92,7 +90,8 @@ def _execute(notebook: Path, scratch: Path, parameters, failed: Path, environmen
                 record_timing=False,
                 coalesce_streams=True,  # where what is printed breaks into pieces depends on the machine's load
                 stderr_file=sys.stderr if sys.stderr.isatty() else None,  # progress bars, live
-                config=Config(KernelManager={"transport_encryption": "auto"}),
+                kernel_manager_class=ChapterKernel,
+                config=Config(KernelManager={"transport_encryption": "auto"}, ChapterKernel={"turn": mine}),
             )
     except PapermillExecutionError as error:
         shutil.copy(output, failed)
@@ -102,18 +101,9 @@ def _execute(notebook: Path, scratch: Path, parameters, failed: Path, environmen
             f"{error.ename}: {error.evalue} (the notebook up to there: {failed})"
         ) from None
     except DeadKernelError:
+        mine.check()
         raise WorkflowError(f"{notebook.stem}: the kernel died; most often it ran out of memory.") from None
     return nbformat.read(output, as_version=4)
-
-
-def _check_kernel() -> None:
-    try:
-        KernelSpecManager().get_kernel_spec(KERNEL)
-    except NoSuchKernel:
-        raise InputError(
-            f"there is no Jupyter kernel named {KERNEL!r}; "
-            f"run `python -m ipykernel install --sys-prefix --name {KERNEL}`."
-        ) from None
 
 
 @contextlib.contextmanager

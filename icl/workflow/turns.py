@@ -1,8 +1,8 @@
 """Who may write: a scratch folder for each process, and only the latest start publishes what it made.
 
-After `kill -9` the children of a run live on as orphans. They finish in a scratch folder that nobody reads, and what
-they would publish is dropped, since a later start has taken the turn. Locks are the kernel's and die with their owner,
-so none is ever left behind.
+After `kill -9` the children of a run live on as orphans. They work in a scratch folder that nobody reads, and what they
+would publish is dropped once a later start has taken the turn; a chapter's kernel is ended then. Locks are the
+system's and die with their owner, so none is ever left behind.
 """
 
 import fcntl
@@ -32,9 +32,17 @@ class Turn:
     def publishing(self) -> Iterator[None]:
         """Nobody else publishes `name` meanwhile. Raises WorkflowError when a later start has taken the turn."""
         with _locked(self.folder, self.name):
-            if _owner(self.folder, self.name).read_text(encoding="utf-8") != self.token:
-                raise WorkflowError(f"a later start makes {self.name} in {self.folder}; this one's work is dropped.")
+            self.check()
             yield
+
+    def check(self) -> None:
+        """Raise WorkflowError when a later start has taken the turn."""
+        if self.overtaken():
+            raise WorkflowError(f"a later start makes {self.name} in {self.folder}; this one's work is dropped.")
+
+    def overtaken(self) -> bool:
+        """Whether a later start has taken the turn."""
+        return _owner(self.folder, self.name).read_text(encoding="utf-8") != self.token
 
 
 @contextmanager

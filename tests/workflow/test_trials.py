@@ -13,6 +13,7 @@ from icl.files import write_atomically
 from icl.workflow import trials
 from icl.workflow.layout import ROOT, run_folder
 from icl.workflow.trials import differences
+from icl.workflow.turns import turn
 
 CHAPTER = "01_one_step_gd"
 # A chapter of the test's own, with the real ledger, a real training and a real figure, in a checkout of its own.
@@ -45,7 +46,7 @@ out = Path(os.environ["ICL_OUT"])
 numbers = np.random.default_rng(seed).standard_normal(50)
 for k in range(8):
     (out / "half-written").write_text("x" * 1000)
-    time.sleep(0.1)
+    time.sleep(float(os.environ.get("NAP", "0.1")))
 with style():
     drawing, axis = canvas()
     axis.plot(numbers)
@@ -77,11 +78,11 @@ def small(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code, folder], check=True, env=environment)
 
-    def start(out, **settings):
+    def start(out, stderr=subprocess.DEVNULL, **settings):
         return subprocess.Popen(
             [sys.executable, "-c", DRIVER, folder, out],
             env=environment | settings,
-            stderr=subprocess.DEVNULL,
+            stderr=stderr,
             start_new_session=True,
         )
 
@@ -112,6 +113,22 @@ def test_killed_runs_leave_nothing_half_and_end_with_the_same_bytes(small, tmp_p
     assert contents(tmp_path / "killed") == whole
     assert small(tmp_path / "killed").wait(timeout=240) == 0
     assert list((tmp_path / "killed").glob(".*scratch*")) == []
+
+
+def test_an_overtaken_run_ends_at_once(small, tmp_path):
+    """It would take the machine from the start that counts, and its work would be dropped."""
+    out = tmp_path / "out"
+    orphan = small(out, stderr=subprocess.PIPE, NAP="300")
+    while not list(out.glob(".small.scratch-*/half-written")):
+        assert orphan.poll() is None
+        time.sleep(0.05)
+    (kernel,) = map(int, subprocess.check_output(["pgrep", "-P", str(orphan.pid)]).split())
+    with turn(out, "small"):
+        said = orphan.communicate(timeout=60)[1].decode()
+    assert orphan.returncode == 1 and "a later start makes small" in said
+    assert contents(out) == {} and not list(out.glob(".small.scratch-*"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(kernel, 0)
 
 
 @pytest.mark.book
