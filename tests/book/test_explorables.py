@@ -13,11 +13,9 @@ from icl.workflow.layout import HTML
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 
-SETTINGS = {
-    "desktop-light": dict(viewport={"width": 1280, "height": 900}, color_scheme="light"),
-    "desktop-dark": dict(viewport={"width": 1280, "height": 900}, color_scheme="dark"),
-    "phone-light": dict(viewport={"width": 360, "height": 740}, color_scheme="light", has_touch=True, is_mobile=True),
-    "phone-dark": dict(viewport={"width": 360, "height": 740}, color_scheme="dark", has_touch=True, is_mobile=True),
+DEVICES = {
+    "desktop": dict(viewport={"width": 1280, "height": 900}),
+    "phone": dict(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True),
 }
 
 
@@ -66,19 +64,14 @@ CASES = {
 }
 
 
-# Themes change colours, and nothing of what an explorable does.
-on_each_device = pytest.mark.parametrize("visitor", ["desktop-light", "phone-dark"], indirect=True)
-on_each_device_and_ground = pytest.mark.parametrize("visitor", SETTINGS, indirect=True)
-
-
-@pytest.fixture
+@pytest.fixture(params=DEVICES)
 def visitor(browser, request):
-    """A browser context of one device and theme."""
-    context = browser.new_context(**SETTINGS[request.param])
+    """A browser context of one device."""
+    context = browser.new_context(**DEVICES[request.param])
     # equations are test_browser's business; without them a page is there at once
     context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
     context.set_default_timeout(120_000)  # of a busy machine
-    context.phone, context.dark = request.param.startswith("phone"), request.param.endswith("dark")
+    context.phone = request.param == "phone"
     yield context
     context.close()
 
@@ -136,7 +129,6 @@ def curves(box) -> str:
     return box.locator("svg").evaluate_all("all => all.map((svg) => svg.innerHTML).join()")
 
 
-@on_each_device
 @pytest.mark.parametrize("chapter", CASES)
 def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, chapter):
     page, box = open_explorable(visitor, chapter)
@@ -163,7 +155,6 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, chapter):
     assert page.wrong == []
 
 
-@on_each_device
 @pytest.mark.parametrize("chapter", CASES)
 def test_a_link_restores_the_state_and_reset_undoes_it(visitor, chapter):
     page, box = open_explorable(visitor, chapter)
@@ -186,7 +177,6 @@ def test_a_link_restores_the_state_and_reset_undoes_it(visitor, chapter):
     assert page.wrong == [] and other.wrong == []
 
 
-@on_each_device
 def test_another_explorable_s_state_is_left_alone(visitor):
     page, box = open_explorable(visitor, "01_one_step_gd", "#other.k=3&one_step_gd.n=2&one_step_gd.d=%zz")
     assert values(box)["n"] == 2 and values(box)["d"] == 5, "a damaged part is passed over"
@@ -201,7 +191,6 @@ def test_another_explorable_s_state_is_left_alone(visitor):
     assert page.wrong == []
 
 
-@on_each_device
 def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
     visitor.grant_permissions(["clipboard-read", "clipboard-write"])
     page, box = open_explorable(visitor, "04_mlp_benefit")
@@ -215,7 +204,6 @@ def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
         assert status == "The link is in the address bar." and "beta_norm=100" in page.evaluate("location.hash")
 
 
-@on_each_device
 @pytest.mark.parametrize("chapter", CASES)
 def test_nothing_jumps(visitor, chapter):
     """Every box of the explorable has the same size with and without the script, and while sliders move."""
@@ -235,21 +223,26 @@ def test_nothing_jumps(visitor, chapter):
             assert page.evaluate(sizes, CASES[chapter][0]) == without, (key, slider.get_attribute("name"))
 
 
-@on_each_device_and_ground
 @pytest.mark.parametrize("chapter", CASES)
 def test_letters_are_readable_and_inside_their_panels(visitor, chapter):
     page, box = open_explorable(visitor, chapter)
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     letters = box.locator("svg text").evaluate_all(
         """all => all.map((text) => {
              const [t, s] = [text, text.ownerSVGElement].map((e) => e.getBoundingClientRect());
              const across = t.left >= s.left - 1 && t.right <= s.right + 6;
              const inside = across && t.top >= s.top - 2 && t.bottom <= s.bottom + 2;
-             return [text.textContent, getComputedStyle(text).fill, t.height, inside]; })"""
+             return [text.textContent, t.height, inside]; })"""
     )
     assert len(letters) > 10
-    for text, fill, height, inside in letters:
-        assert contrast(ground, fill) > 4.5 and height >= 11 and inside, (text, fill, height, inside)
+    for text, height, inside in letters:
+        assert height >= 11 and inside, (text, height, inside)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (contrast(ground, "rgb(0, 0, 0)") > 10) == (theme == "light")
+        fills = box.locator("svg text").evaluate_all("all => all.map((text) => getComputedStyle(text).fill)")
+        assert min(contrast(ground, fill) for fill in fills) > 4.5
     for panel in box.locator("svg").all():
         boxes = [label.bounding_box() for label in panel.locator(".label").all()]
         for one, other in combinations(boxes, 2):
