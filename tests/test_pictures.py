@@ -6,6 +6,7 @@ import pytest
 from icl.chapters.bayes_rates import RATE_LENGTHS, ContextRisks
 from icl.chapters.conditioning import ConditionSweep
 from icl.chapters.depth_ladder import Trained
+from icl.chapters.mlp_gpt import Sweep
 from icl.chapters.newton_transformer import newton_predictions, walk
 from icl.chapters.nonlinear_targets import Measured
 from icl.estimates import Estimate
@@ -103,6 +104,15 @@ def test_scaled_gap_is_the_gap_over_its_lower_bound():
         assert scaled == pytest.approx(benefit.gap(law) / benefit.lower_bound(law), rel=1e-8)
     columns = mlp_benefit.gap(check_parameters("04_mlp_benefit", d=2, n=4), np.array([[3.0, 4, 1.2]])).columns
     assert (columns["gap_n4"] >= 1 - 1e-9).all() and (columns["upper_n4"] >= columns["gap_n4"] - 1e-9).all()
+
+
+def test_gpts_beside_a_bayes_risk_of_zero():
+    """No logarithmic axis has a 0, and a label at 0 leaves the picture no room."""
+    laws = PromptLaw.isotropic(3, 10, 0.0), PromptLaw.isotropic(3, 10, 0.0, np.full(3, 100.0))
+    risks = np.array([1.0, 1e4])[:, None, None, None] * np.arange(1, 9.0).reshape(1, 2, 2, 2)
+    figure = mlp_benefit.gpt_sweep(Sweep(np.array([1e-3, 1e-2]), laws, np.broadcast_to(risks, (2, 2, 2, 2))))
+    assert list(figure.columns["floor_bayes"]) == [0, 0]
+    assert "Bayes: 0" in figure.svg()
 
 
 def test_one_step_at_other_lengths_and_its_bounds():

@@ -1,6 +1,6 @@
 """Chapter 5: the laws of prompts it uses, the risk of GD-β on prompts, and what minimises it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -71,9 +71,11 @@ def laws(parameters: TaskMeanParameters) -> tuple[PromptLaw, PromptLaw, PromptLa
 
 
 def _centred(parameters, H, Psi, rng) -> PromptLaw:
-    mean = rng.standard_normal(len(H))
-    mean *= parameters.beta_norm / np.sqrt(mean @ H @ mean)
-    return PromptLaw(parameters.n, H, Psi, mean, parameters.sigma2)
+    """With a random beta_star: beta_norm is the size of what H sees of it, and what H does not see stays N(0, 1)."""
+    law = PromptLaw(parameters.n, H, Psi, rng.standard_normal(len(H)), parameters.sigma2)
+    seen = gd_beta.range_projector(law) @ law.beta_star
+    scale = parameters.beta_norm / np.sqrt(seen @ H @ seen)
+    return replace(law, beta_star=law.beta_star + (scale - 1) * seen)
 
 
 def _with_spectrum(eigenvalues, rng) -> np.ndarray:
@@ -129,11 +131,11 @@ class Ends:
     Gamma: np.ndarray
 
 
-def minimisers(law: PromptLaw, count: int, rng: np.random.Generator) -> Ends:
-    """Minimise the exact risk (Gaussian moments) over beta and Gamma from N(0, 1) entries."""
+def minimisers(law: PromptLaw, count: int, rng: np.random.Generator, *, around: np.ndarray | float = 0.0) -> Ends:
+    """Minimise the exact risk (Gaussian moments) over beta and Gamma from N(0, 1) entries, beta's `around` a point."""
     found = []
     for _ in range(count):
-        model = GDBeta(rng.standard_normal(law.d), rng.standard_normal((law.d, law.d)))
+        model = GDBeta(around + rng.standard_normal(law.d), rng.standard_normal((law.d, law.d)))
         loss = minimise_exactly(model, law).loss
         found.append((loss, model.beta.detach().numpy(), model.Gamma.detach().numpy()))
     return Ends(*map(np.stack, zip(*found, strict=True)))

@@ -40,7 +40,7 @@ class Budget:
 
 
 BUDGETS = {
-    "quick": Budget(200_000, 2, 80, 16, 3, Schedule(1000, 0.02, clip=1.0), 512),
+    "quick": Budget(200_000, 2, 80, 16, 3, Schedule(1000, 0.02, clip=1.0), 256),
     "standard": Budget(1_000_000, 4, 200, 40, 4, Schedule(3000, 0.02, clip=1.0), 1024),
     "paper": Budget(20_000_000, 20, 1000, 200, 8, Schedule(20_000, 0.02, clip=1.0), 4096),
 }
@@ -119,7 +119,7 @@ def sharp_law(n: int) -> PromptLaw:
 
 def random_ratios(count: int, rng: np.random.Generator) -> np.ndarray:
     """gap · (n+1) / |beta_star|²_H, exact, on random problems, (count,): d ≤ 4, n < 40, every third one singular."""
-    ratios = np.empty(count)
+    laws = []
     for k in range(count):
         d, n = int(rng.integers(1, 5)), int(rng.integers(1, 40))
         H, Psi = (_random_covariance(d, rng) for _ in range(2))
@@ -128,9 +128,9 @@ def random_ratios(count: int, rng: np.random.Generator) -> np.ndarray:
             H, Psi = (H, keep @ Psi @ keep) if k % 2 else (keep @ H @ keep, Psi)
         mean = rng.standard_normal(d)
         mean *= np.exp(rng.normal()) / np.sqrt(mean @ H @ mean)
-        law = PromptLaw(n, H, Psi, mean, float(np.exp(2 * rng.standard_normal())))
-        ratios[k] = theory.gap(law) / theory.lower_bound(law)
-    return ratios
+        laws.append(PromptLaw(n, H, Psi, mean, float(np.exp(2 * rng.standard_normal()))))
+    gaps = each(theory.gap, [(law,) for law in laws])
+    return np.array([gap / theory.lower_bound(law) for gap, law in zip(gaps, laws, strict=True)])
 
 
 def _random_covariance(d: int, rng) -> np.ndarray:
@@ -212,13 +212,14 @@ def rank_one_risk(law: PromptLaw) -> float:
 
 def head_gaps(law: PromptLaw, heads: list[int], count: int, rng: np.random.Generator) -> np.ndarray:
     """Gap to the block of attention with each number of heads: best of `count` starts of L-BFGS, (len(heads),)."""
-    risk, floor = MultiHeadRisk(law), theory.ltb_minimal_risk(law)
+    starts = [(law, K, rng.spawn(1)[0]) for K in heads for _ in range(count)]
+    risks = np.reshape(each(_multi_head_risk, starts), (len(heads), count))
+    return risks.min(1) - theory.ltb_minimal_risk(law)
 
-    def best(K):
-        models = [MultiHeadAttention(law.d, K, rng=rng) for _ in range(count)]
-        return min(minimise(model, lambda model=model: risk(model)).loss for model in models)
 
-    return np.array([best(K) - floor for K in heads])
+def _multi_head_risk(law: PromptLaw, heads: int, rng: np.random.Generator) -> float:
+    model, risk = MultiHeadAttention(law.d, heads, rng=rng), MultiHeadRisk(law)
+    return minimise(model, lambda: risk(model)).loss
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from icl.validation import InputError
 
 # Small models: sizes of this experiment only.
 D, N = 3, 10
-BATCH, CLIP, TEST_PROMPTS = 64, 1.0, 20_000
+BATCH, CLIP, TEST_PROMPTS = 64, 1.0, 10_000
 
 
 @dataclass(frozen=True)

@@ -111,15 +111,17 @@ def gpt_sweep(sweep: Sweep) -> Figure:
                 columns[f"{'zero' if i == 0 else 'mean'}_{key}"] = risks.ravel()
             floors[i] = theory.lsa_minimum(law).risk, theory.ltb_minimal_risk(law), _bayes(law)
             for value, key in zip(floors[i], ("attention_only", "block", "bayes"), strict=True):
-                axis.axhline(value, color=COLOURS[key], linestyle="--", linewidth=1.1)
+                if value > 0:  # without noise the Bayes risk is 0, which no logarithmic axis has
+                    axis.axhline(value, color=COLOURS[key], linestyle="--", linewidth=1.1)
             axis.set(xscale="log", yscale="log", xlabel="peak learning rate", title=titles[i])
             axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axis.minorticks_off()
         _plain_ticks(axes[0], *axes[0].get_ylim())
         axes[0].set(ylabel="test risk")
         for value, name in zip(floors[1], ("linear attention", "linear block", "Bayes"), strict=True):
+            at, text = ((1, value), name) if value > 0 else ((1, axes[1].get_ylim()[0]), f"{name}: 0")
             axes[1].annotate(
-                name, (1, value), xycoords=axes[1].get_yaxis_transform(), xytext=(4, 0), textcoords="offset points",
+                text, at, xycoords=axes[1].get_yaxis_transform(), xytext=(4, 0), textcoords="offset points",
                 va="center", fontsize=9,
             )  # fmt: skip
         axes[1].legend(fontsize=9, loc="lower left", bbox_to_anchor=(0, 0.12))
@@ -134,8 +136,9 @@ def gpt_sweep(sweep: Sweep) -> Figure:
 
 
 def _plain_ticks(axis, low: float, high: float) -> None:
-    """Ticks 1, 2, 5, 10, … on a logarithmic y axis from low to high."""
-    ticks = [digit * 10.0**k for k in range(-9, 10) for digit in (1, 2, 5)]
+    """Ticks 1, 2, 5, 10, … on a logarithmic y axis from low to high, or 1, 10, … where that would be too many."""
+    digits = (1, 2, 5) if high < 1e3 * low else (1,)
+    ticks = [digit * 10.0**k for k in range(-9, 10) for digit in digits]
     ticks = [tick for tick in ticks if low <= tick <= high]
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()

@@ -69,6 +69,18 @@ def test_lbfgs_finds_the_set_of_minimisers(which):
     assert spread > 0.1 if which == 2 else spread < 1e-5
 
 
+def test_minimisers_of_a_huge_task_mean_without_noise():
+    """What H does not see of the mean must not grow with it: times the rounding of H's zeros it would be a risk."""
+    parameters = check_parameters(CHAPTER, d=3, n=1000, sigma2=0.0, beta_norm=1000.0)
+    _, skewed, singular = chapter.laws(parameters)
+    assert singular.beta_star @ singular.H @ singular.beta_star == pytest.approx(1e6)
+    ends = chapter.minimisers(singular, 3, np.random.default_rng(11))
+    assert ends.risks.min() == pytest.approx(gd_beta.minimal_risk(singular), rel=1e-9)
+    long = gd_beta.at_length(skewed, 10_000_000)
+    near = chapter.minimisers(long, 1, np.random.default_rng(12), around=long.beta_star)
+    assert np.abs(skewed.H @ near.Gamma[0] - np.eye(3)).max() < 1e-4
+
+
 def test_ratio_and_sandwich():
     rng = np.random.default_rng(11)
     expected = rates.snr_ratio(0.3, 4, 6)
