@@ -52,7 +52,8 @@ class EffectiveParameters:
         """f for a batch: X (B, n, d), y (B, n), x_query (B, d) → (B,)."""
         n = X.shape[1]
         left = X @ self.v + self.c * y  # (B, n): (v', c) z_i
-        right = (X @ (x_query @ self.V.T)[:, :, None])[:, :, 0] + y * (x_query @ self.u)[:, None]  # z_i' (V; u') x_query
+        asked = (x_query @ self.V.T)[:, :, None]  # (B, d, 1): V x_query
+        right = (X @ asked)[:, :, 0] + y * (x_query @ self.u)[:, None]  # (B, n): z_i' (V; u') x_query
         return x_query @ self.w1 + (left * right).sum(1) / n  # Zhang et al. (2024), eq. of §2, bottom-right entry
 
 

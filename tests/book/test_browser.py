@@ -1,6 +1,7 @@
 """The built book in headless Chromium, opened from the disk: desktop and phone, light and dark."""
 
 import re
+from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -30,16 +31,24 @@ _WATCH_SHIFTS = """
   }).observe({ type: 'layout-shift', buffered: true });
 """
 # Of what a page has by the thousand, and all alike, the first of each kind stays; what is inside a figure or a drawn
-# equation has no roles, and figures are checked as a whole. Four in five elements go, and minutes with them.
+# equation has no roles, and figures are checked as a whole. Four in five elements go, and minutes with them. All is
+# looked at before anything goes: each look after a change would lay the whole page out anew.
 _THIN_OUT = """() => {
   const seen = new Set();
-  for (const token of document.querySelectorAll("pre span[class]")) {
+  const alike = [...document.querySelectorAll("pre span[class]")].filter((token) => {
     const kind = token.className + getComputedStyle(token.closest("pre")).backgroundColor;
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
-    if (seen.has(kind) || !judged || !token.checkVisibility({ checkVisibilityCSS: true }))
-      token.replaceWith(...token.childNodes);
-    else seen.add(kind);
-  }
+    if (seen.has(kind) || !judged || !token.checkVisibility({ checkVisibilityCSS: true })) return true;
+    seen.add(kind);
+    return false;
+  });
+  const rows = [...document.querySelectorAll(".icl-card, tbody tr")].filter((row) => {
+    const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg"));
+    const kind = getComputedStyle(row).backgroundColor + parts.map((e) => e.tagName + e.className).join();
+    return seen.has(kind) || !seen.add(kind);
+  });
+  for (const token of alike) token.replaceWith(...token.childNodes);
+  for (const row of rows) row.remove();
   for (const spoken of [...document.querySelectorAll("mjx-assistive-mml")].slice(20)) spoken.replaceChildren();
   for (const drawn of document.querySelectorAll("svg.icl-figure > g, mjx-container > svg > *")) drawn.remove();
 }"""
@@ -54,7 +63,21 @@ _THEME = ("webfonts/fa-", "THEBE_JS_URL")
 @pytest.fixture(params=SETTINGS)
 def page(browser, request):
     """A page that records console errors, uncaught exceptions and requests that leave the disk."""
-    context = browser.new_context(**SETTINGS[request.param])
+    with _watched(browser, request.param) as page:
+        yield page
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def first_chapter(browser, request):
+    """Chapter 1, opened once for the tests that look at it."""
+    with _watched(browser, request.param) as page:
+        open_page(page, "notebooks/01_one_step_gd")
+        yield page
+
+
+@contextmanager
+def _watched(browser, setting):
+    context = browser.new_context(**SETTINGS[setting])
     context.add_init_script(_WATCH_SHIFTS)
     page = context.new_page()
     page.set_default_timeout(120_000)
@@ -68,7 +91,6 @@ def page(browser, request):
     page.on("console", console)
     page.on("pageerror", lambda error: page.complaints.append(str(error)) if "THEBE_JS_URL" not in str(error) else None)
     page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else page.outside.append(r.url))
-    page.phone = request.param.startswith("phone")
     yield page
     context.close()
 
@@ -109,9 +131,8 @@ def test_page_is_whole(page, name):
     assert grave == []
 
 
-def test_figures_are_seen_on_both_grounds(page):
-    open_page(page, "notebooks/01_one_step_gd")
-    ground, ink, box = page.evaluate(
+def test_figures_are_seen_on_both_grounds(first_chapter):
+    ground, ink, box = first_chapter.evaluate(
         """() => { const svg = document.querySelector('svg.icl-figure');
                    return [getComputedStyle(document.body).backgroundColor, getComputedStyle(svg).color,
                            svg.getBoundingClientRect().width]; }"""
@@ -119,9 +140,8 @@ def test_figures_are_seen_on_both_grounds(page):
     assert contrast(ground, ink) > 7 and box > 300
 
 
-def test_claims_table_is_readable(page):
-    open_page(page, "notebooks/01_one_step_gd")
-    colours = page.evaluate(
+def test_claims_table_is_readable(first_chapter):
+    colours = first_chapter.evaluate(
         """() => { const seen = (e) => { for (; e; e = e.parentElement) {
                      const c = getComputedStyle(e).backgroundColor;
                      if (!/, 0\\)$|transparent/.test(c)) return c; } };
@@ -197,10 +217,9 @@ def test_the_map_is_for_keyboard_and_phone(page):
     page.wait_for_url("**/notebooks/*.html")
 
 
-def test_the_proof_unfolds(page):
-    open_page(page, "notebooks/01_one_step_gd")
-    proof = page.locator(".admonition.dropdown").first
+def test_the_proof_unfolds(first_chapter):
+    proof = first_chapter.locator(".admonition.dropdown").first
     before = proof.bounding_box()["height"]
     proof.locator("button.toggle-button").click()
-    page.wait_for_timeout(400)
+    first_chapter.wait_for_timeout(400)
     assert proof.bounding_box()["height"] > before + 200

@@ -64,7 +64,7 @@ CASES = {
 }
 
 
-@pytest.fixture(params=DEVICES)
+@pytest.fixture(scope="module", params=DEVICES)
 def visitor(browser, request):
     """A browser context of one device."""
     context = browser.new_context(**DEVICES[request.param])
@@ -74,6 +74,23 @@ def visitor(browser, request):
     context.phone = request.param == "phone"
     yield context
     context.close()
+
+
+@pytest.fixture(scope="module", params=CASES)
+def opened(visitor, request):
+    """A chapter's page, opened once for all tests: its name, the page and the explorable."""
+    page, box = open_explorable(visitor, request.param)
+    yield request.param, page, box
+    page.close()
+
+
+@pytest.fixture
+def explorable(opened):
+    """`opened`, put back to where it starts, whatever the test before it left."""
+    _, page, box = opened
+    box.get_by_role("button", name="Reset").click()
+    page.wait_for_function(f"!location.hash.includes('{box.get_attribute('data-explorable')}')")
+    return opened
 
 
 def open_explorable(context, chapter, fragment=""):
@@ -97,17 +114,15 @@ def _of_the_theme(message) -> bool:
 
 def values(box) -> dict:
     """The controls' values as the page shows them."""
-    found = {}
-    for field in box.locator("input, select").all():
-        name = field.get_attribute("name")
-        shown = box.locator(f"output[for={field.get_attribute('id')}]")
-        found[name] = float(shown.inner_text()) if shown.count() else field.input_value()
-    return found
+    found = box.locator("input, select").evaluate_all(
+        "all => all.map((f) => [f.name, f.value, document.querySelector(`output[for=${f.id}]`)?.innerText ?? null])"
+    )
+    return {name: value if shown is None else float(shown) for name, value, shown in found}
 
 
 def numbers(box) -> dict:
-    texts = {n.get_attribute("data-number"): n.inner_text() for n in box.locator("[data-number]").all()}
-    return {key: read(text) for key, text in texts.items()}
+    texts = box.locator("[data-number]").evaluate_all("all => all.map((n) => [n.dataset.number, n.innerText])")
+    return {key: read(text) for key, text in texts}
 
 
 def read(text: str) -> float | str:
@@ -129,9 +144,8 @@ def curves(box) -> str:
     return box.locator("svg").evaluate_all("all => all.map((svg) => svg.innerHTML).join()")
 
 
-@pytest.mark.parametrize("chapter", CASES)
-def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, chapter):
-    page, box = open_explorable(visitor, chapter)
+def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, explorable):
+    chapter, page, box = explorable
     check(box, chapter)
     for slider in box.locator("input[type=range]").all():
         before, text = curves(box), slider.get_attribute("aria-valuetext")
@@ -155,9 +169,8 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, chapter):
     assert page.wrong == []
 
 
-@pytest.mark.parametrize("chapter", CASES)
-def test_a_link_restores_the_state_and_reset_undoes_it(visitor, chapter):
-    page, box = open_explorable(visitor, chapter)
+def test_a_link_restores_the_state_and_reset_undoes_it(visitor, explorable):
+    chapter, page, box = explorable
     start, first = values(box), numbers(box)
     name = CASES[chapter][0]
     slider = "k" if chapter.startswith("06") else "n"
@@ -175,6 +188,7 @@ def test_a_link_restores_the_state_and_reset_undoes_it(visitor, chapter):
     other.wait_for_timeout(600)
     assert values(copy) == start and numbers(copy) == first and name not in other.evaluate("location.hash")
     assert page.wrong == [] and other.wrong == []
+    other.close()
 
 
 def test_another_explorable_s_state_is_left_alone(visitor):
@@ -204,18 +218,17 @@ def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
         assert status == "The link is in the address bar." and "beta_norm=100" in page.evaluate("location.hash")
 
 
-@pytest.mark.parametrize("chapter", CASES)
-def test_nothing_jumps(visitor, chapter):
+def test_nothing_jumps(visitor, explorable):
     """Every box of the explorable has the same size with and without the script, and while sliders move."""
-    visitor.route("**/_static/explorable.js*", lambda route: route.abort())
-    page = visitor.new_page()
-    page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
+    chapter, page, box = explorable
+    bare = visitor.new_page()
+    bare.route("**/_static/explorable.js*", lambda route: route.abort())
+    bare.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
     sizes = """(name) => [...document.querySelectorAll(`[data-explorable=${name}], [data-explorable=${name}] *`)]
         .filter((e) => !e.closest('svg svg, g') && e.matches('div, svg, dl, input, select, label, dd'))
         .map((e) => [e.tagName, e.offsetHeight ?? e.clientHeight])"""
-    without = page.evaluate(sizes, CASES[chapter][0])
-    visitor.unroute("**/_static/explorable.js*")
-    page, box = open_explorable(visitor, chapter)
+    without = bare.evaluate(sizes, CASES[chapter][0])
+    bare.close()
     assert page.evaluate(sizes, CASES[chapter][0]) == without
     for key in ("Home", "End"):
         for slider in box.locator("input[type=range]").all():
@@ -223,9 +236,8 @@ def test_nothing_jumps(visitor, chapter):
             assert page.evaluate(sizes, CASES[chapter][0]) == without, (key, slider.get_attribute("name"))
 
 
-@pytest.mark.parametrize("chapter", CASES)
-def test_letters_are_readable_and_inside_their_panels(visitor, chapter):
-    page, box = open_explorable(visitor, chapter)
+def test_letters_are_readable_and_inside_their_panels(explorable):
+    _, page, box = explorable
     letters = box.locator("svg text").evaluate_all(
         """all => all.map((text) => {
              const [t, s] = [text, text.ownerSVGElement].map((e) => e.getBoundingClientRect());
