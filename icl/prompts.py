@@ -9,7 +9,7 @@ all independent. Mahankali et al. take H = Psi = I and beta_star = 0; Zhang, Wu 
 general case. Draws are float64 and come from an explicit generator.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -73,6 +73,10 @@ class PromptLaw:
     def roots(self) -> tuple[np.ndarray, np.ndarray]:
         """Symmetric square roots H^{1/2}, Psi^{1/2}, each (d, d)."""
         return symmetric_root(self.H), symmetric_root(self.Psi)
+
+    def with_labels_scaled(self, scale: float) -> "PromptLaw":
+        """The law of the same prompts with `scale` > 0 times the labels; every risk is scale² times as large."""
+        return replace(self, beta_star=scale * self.beta_star, Psi=scale**2 * self.Psi, sigma2=scale**2 * self.sigma2)
 
     def sample(self, rng: np.random.Generator, B: int) -> Prompts:
         """Draw B independent prompts from `rng` (float64; B ≥ 1, else InputError)."""

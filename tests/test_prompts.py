@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support import assert_within_errors, estimate, random_covariance, random_law
 
+from icl.models.effective import EffectiveParameters
 from icl.prompts import PromptLaw, attention_mask, conditioned_covariance, symmetric_root, token_matrix
 from icl.validation import InputError
 
@@ -99,3 +101,17 @@ def test_the_query_is_not_among_the_examples(rng):
 
 def test_conditioned_covariance_has_even_ratios(rng):
     np.testing.assert_allclose(np.linalg.eigvalsh(conditioned_covariance(3, 100.0, rng)), [0.01, 0.1, 1.0])
+
+
+def test_labels_scaled(rng):
+    """The same draws with larger labels; weights for them predict larger by the same factor."""
+    H, Psi = np.diag([1.0, 0.5, 2.0]), np.diag([0.3, 1.0, 0.0])
+    law = PromptLaw(5, H, Psi, np.array([1.0, -2.0, 0.5]), 0.4)
+    scaled = law.with_labels_scaled(7.0)
+    one, other = law.sample(np.random.default_rng(3), 40), scaled.sample(np.random.default_rng(3), 40)
+    np.testing.assert_allclose(other.y, 7 * one.y)
+    np.testing.assert_allclose(other.y_query, 7 * one.y_query)
+    weights = EffectiveParameters.from_numpy(*(rng.standard_normal(shape) for shape in (3, 3, (), (3, 3), 3)))
+    tensors = [[torch.from_numpy(part) for part in (p.X, p.y, p.x_query)] for p in (one, other)]
+    small, large = weights.predict(*tensors[0]), weights.with_labels_scaled(7.0).predict(*tensors[1])
+    np.testing.assert_allclose(large.numpy(), 7 * small.numpy())

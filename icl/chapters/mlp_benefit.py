@@ -59,10 +59,16 @@ def descend(law: PromptLaw, count: int, rng: np.random.Generator, build: Builder
 
     Both risks have false valleys, and which starts avoid them depends on the law; hence three kinds of start, and of
     each SCREENED times as many as go on. The wide ones are slow where they fail, so they get 600 iterations.
+
+    Labels are measured in units in which their mean part x'beta_star is no larger than x: else the search starts far
+    from everything, in a valley |beta_star|² times as steep across as along.
     """
+    unit = max(1.0, float(np.sqrt(law.beta_star @ law.H @ law.beta_star / np.trace(law.H))))
+    small = law.with_labels_scaled(1 / unit)
     kinds = dict(scale=0.3), dict(scale=0.7, iterations=600), dict(init="label_path")
-    found = [restarts(law, count, rng, build=build, screened=SCREENED, **kind) for kind in kinds]
-    return Restarts(np.concatenate([ends.risks for ends in found]), sum((ends.weights for ends in found), []))
+    found = [restarts(small, count, rng, build=build, screened=SCREENED, **kind) for kind in kinds]
+    weights = [end.with_labels_scaled(unit) for ends in found for end in ends.weights]
+    return Restarts(unit**2 * np.concatenate([ends.risks for ends in found]), weights)
 
 
 def measured_gap(law: PromptLaw, count: int, rng: np.random.Generator) -> float:

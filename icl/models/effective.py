@@ -38,6 +38,10 @@ class EffectiveParameters:
         """From array-likes of the shapes above, as float64 tensors. Raises InputError on a wrong shape."""
         return cls(*(torch.as_tensor(np.asarray(part, dtype=np.float64)) for part in (w1, v, c, V, u)))
 
+    def with_labels_scaled(self, scale: float) -> "EffectiveParameters":
+        """Those that predict `scale` ≠ 0 times as much from `scale` times the labels."""
+        return EffectiveParameters(scale * self.w1, scale * self.v, self.c, self.V, self.u / scale)
+
     def check_dimension(self, d: int) -> None:
         """Raises InputError unless these are the weights for d covariates."""
         if len(self.v) != d:

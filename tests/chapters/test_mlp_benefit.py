@@ -25,6 +25,13 @@ def test_measured_gap_is_the_exact_one(law, rng):
     assert chapter.measured_gap(law, 6, rng) == pytest.approx(theory.gap(law), rel=1e-7)
 
 
+def test_a_huge_task_mean_is_searched_in_its_own_units(rng):
+    law = PromptLaw.isotropic(3, 20, 0.25, np.full(3, 60.0))
+    ends = chapter.descend(law, 2, rng, LinearTransformerBlock)
+    assert ends.risks.min() == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-8)
+    assert ExactRisk(law)(ends.best).item() == pytest.approx(ends.risks.min(), rel=1e-8)
+
+
 @pytest.mark.parametrize("law", gd_beta.laws(PARAMETERS))
 def test_minimisers_both_ways(law, rng):
     ends = chapter.descend(law, 2, rng, LinearTransformerBlock)
