@@ -111,10 +111,8 @@ def law_with_mean(d: int, n: int, sigma2: float, share: float) -> PromptLaw:
 
     The gap over |beta_star|² depends on the share alone; the scaling keeps L-BFGS well conditioned.
     """
-    size = share * (d + sigma2)
-    shrink = 1 / max(1.0, share)
-    mean = np.full(d, np.sqrt(size * shrink / d))
-    return PromptLaw(n, np.eye(d), shrink * np.eye(d), mean, shrink * sigma2)
+    law = PromptLaw.isotropic(d, n, sigma2, np.full(d, np.sqrt(share * (d + sigma2) / d)))
+    return law.with_labels_scaled(1 / np.sqrt(max(1.0, share)))
 
 
 def sharp_law(n: int) -> PromptLaw:
