@@ -167,16 +167,18 @@ risk = attention.mean_over_trainings(
 off = attention.mean_over_trainings(
     [chapter.distance(run.weights, target, H) for run in trained]
 )
-Claims(
-    [
-        ledger.decide_estimate(
-            "thm2.sampled_risk", predicted=floor, estimate=risk
-        ),
+sampled = [
+    ledger.decide_estimate("thm2.sampled_risk", predicted=floor, estimate=risk)
+]
+if reason := attention.too_faint(floor, d + sigma2):
+    sampled += [ledger.not_run("thm2.sampled_preconditioner", reason)]
+else:
+    sampled += [
         ledger.decide_estimate(
             "thm2.sampled_preconditioner", predicted=0, estimate=off
-        ),
+        )
     ]
-)
+Claims(sampled)
 
 # %% tags=["hide-input", "remove-output"]
 ledger.figure(pictures.weights(target, found.best, trained[0].weights))

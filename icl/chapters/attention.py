@@ -1,11 +1,12 @@
 """What every chapter does with linear attention: minimise its exact risk, train it on samples, read it off."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import torch
 
+from icl.chapters.last_steps import newton
 from icl.estimates import Estimate
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -34,6 +35,7 @@ class Builder(Protocol):
 
 
 Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
+AT_REST = 1e-7  # largest entry of the gradient where a descent needs no finish
 SCREENING = 30  # iterations after which a start shows which valley it is bound for
 
 
@@ -64,25 +66,28 @@ def restarts(
     build: Builder = LinearSelfAttention,
     iterations: int = 5000,
     screened: int = 1,
+    finish: bool = False,
 ) -> Restarts:
     """Minimise the exact risk over all weight matrices, `count` times from N(0, scale²) entries.
 
     `init="label_path"` opens a path from the labels to the output first, which keeps clear of false valleys; `build`
     makes the model, and each descent ends after `iterations`. With `screened` > 1 that many times `count` starts first
-    descend for a few iterations, and only the lowest `count` go on.
+    descend for a few iterations, and only the lowest `count` go on. With `finish` Newton's method takes the last steps;
+    the model's matrices must then be large enough for any effective parameters.
     """
     ends = [_weights(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
     if screened > 1:
         risks, ends = zip(*each(_descend, [(law, build, start, SCREENING) for start in ends]), strict=True)
         ends = [ends[k] for k in np.argsort(risks, kind="stable")[:count]]
-    risks, ends = zip(*each(_descend, [(law, build, start, iterations) for start in ends]), strict=True)
-    return Restarts(np.array(risks), [_built(law, build, end).effective(law.n) for end in ends])
+    risks, ends = zip(*each(_end, [(law, build, start, iterations, finish) for start in ends]), strict=True)
+    return Restarts(np.array(risks), [EffectiveParameters.from_numpy(**parts) for parts in ends])
 
 
 def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int = 5000) -> Minimum:
     """L-BFGS on the exact risk over all weights of a model with `effective` and `pull_back`, in place."""
     risk = RiskGradient(law)
-    return minimise_by_hand(model, lambda: risk.of_model(model), iterations=iterations)
+    found = minimise_by_hand(model, lambda: risk.of_model(model), iterations=iterations)
+    return replace(found, loss=risk.constant + found.loss)
 
 
 def descend_beside(model: torch.nn.Module, weights: dict[str, np.ndarray], law: PromptLaw) -> float:
@@ -102,6 +107,20 @@ def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int) ->
     """Risk and weights at the end. They travel as arrays: tensors would hold files of shared memory open."""
     model = _built(law, build, start)
     return minimise_exactly(model, law, iterations=iterations).loss, _weights(model)
+
+
+def _end(
+    law: PromptLaw, build: Builder, start: Weights, iterations: int, finish: bool
+) -> tuple[float, dict[str, np.ndarray]]:
+    """Risk and effective parameters at the end, as arrays."""
+    model = _built(law, build, start)
+    found, weights = minimise_exactly(model, law, iterations=iterations), model.effective(law.n)
+    risk = found.loss
+    if finish and found.gradient > AT_REST:
+        free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
+        weights = newton(law, weights, free)
+        risk = exact_risk(law, weights)
+    return risk, weights.numpy()
 
 
 def _weights(model: torch.nn.Module) -> Weights:
@@ -165,6 +184,16 @@ def learned_step(weights: EffectiveParameters, n: int) -> float:
 def exact_risk(law: PromptLaw, weights: EffectiveParameters) -> float:
     """The exact risk of given weights on prompts from `law`, which need not be the law they were trained on."""
     return ExactRisk(law)(weights).item()
+
+
+def too_faint(least: float, of_zero: float) -> str | None:
+    """Why a training on samples cannot show the best step, or None: the step takes less than 3 % off the risk of 0."""
+    gain = 1 - least / of_zero
+    if gain >= 0.03:
+        return None
+    return (
+        f"the best step lowers the risk of predicting 0 by {100 * gain:.2g} % only, too little for training on samples"
+    )
 
 
 def mean_over_trainings(values) -> Estimate:

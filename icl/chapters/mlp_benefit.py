@@ -22,6 +22,7 @@ from icl.theory import gd_beta, moments
 from icl.theory import mlp_benefit as theory
 from icl.training import Schedule, minimise
 
+STARTS = dict(scale=0.1), dict(scale=0.3, iterations=600), dict(init="label_path")
 SCREENED = 4  # cheap starts for each one that is followed to the bottom
 ONE_HIDDEN_UNIT = partial(LinearTransformerBlock, width=1)
 
@@ -55,18 +56,15 @@ def budget(parameters: TaskMeanParameters) -> Budget:
 
 
 def descend(law: PromptLaw, count: int, rng: np.random.Generator, build: Builder) -> Restarts:
-    """L-BFGS over all weight matrices: `count` ends each from entries of scale 0.3 and 0.7 and with open label path.
+    """L-BFGS over all weight matrices, then Newton: `count` ends for each of STARTS, SCREENED times as many screened.
 
-    Both risks have false valleys, and which starts avoid them depends on the law; hence three kinds of start, and of
-    each SCREENED times as many as go on. The wide ones are slow where they fail, so they get 600 iterations.
-
-    Labels are measured in units in which their mean part x'beta_star is no larger than x: else the search starts far
-    from everything, in a valley |beta_star|² times as steep across as along.
+    Both risks have false valleys, and which starts avoid them depends on the law; hence several kinds of start.
+    Labels are measured in units in which they vary like the covariates: else a large mean task puts the search far
+    from everything, in a valley |beta_star|² times as steep across as along, and much noise makes it blind to y.
     """
-    unit = max(1.0, float(np.sqrt(law.beta_star @ law.H @ law.beta_star / np.trace(law.H))))
+    unit = float(np.sqrt((moments.tau(law) + law.beta_star @ law.H @ law.beta_star) / np.trace(law.H)))
     small = law.with_labels_scaled(1 / unit)
-    kinds = dict(scale=0.3), dict(scale=0.7, iterations=600), dict(init="label_path")
-    found = [restarts(small, count, rng, build=build, screened=SCREENED, **kind) for kind in kinds]
+    found = [restarts(small, count, rng, build=build, screened=SCREENED, finish=True, **kind) for kind in STARTS]
     weights = [end.with_labels_scaled(unit) for ends in found for end in ends.weights]
     return Restarts(unit**2 * np.concatenate([ends.risks for ends in found]), weights)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from icl.chapters import attention
 from icl.chapters.attention import Sampler, Training, train_on_samples
 from icl.estimates import Estimate, JointEstimate, joint_monte_carlo
 from icl.parameters import Parameters
@@ -114,14 +115,9 @@ def train_families(parameters: Parameters, budget: Budget) -> dict[str, list[Tra
 
 
 def too_faint(family: str, parameters: Parameters) -> str | None:
-    """Why a training on samples cannot show the family's step, or None: less than 3 % of the risk is at stake."""
+    """Why a training on samples cannot show the family's step, or None, as `attention.too_faint`."""
     m, sigma2 = theory.moments(family, parameters.d), parameters.sigma2
-    gain = 1 - theory.minimal_risk(m, parameters.n, sigma2) / (m.power + sigma2)
-    if gain >= 0.03:
-        return None
-    return (
-        f"the best step lowers the risk of predicting 0 by {100 * gain:.2g} % only, too little for training on samples"
-    )
+    return attention.too_faint(theory.minimal_risk(m, parameters.n, sigma2), m.power + sigma2)
 
 
 def extrapolated_floor(family: Family, parameters: Parameters, prompts: int, rng: np.random.Generator) -> Estimate:

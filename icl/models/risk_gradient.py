@@ -14,7 +14,11 @@ from icl.prompts import PromptLaw
 
 
 class RiskGradient:
-    """R(f) = E (f − y_query)² for a law, with its derivatives; float64, on the CPU."""
+    """R(f) = E (f − y_query)² above `constant`, for a law, with its derivatives; float64, on the CPU.
+
+    `constant` is tau, the risk of predicting x'beta_star. Left out, it does not drown a descent's last steps in its
+    own rounding where noise outweighs all that can be learned.
+    """
 
     def __init__(self, law: PromptLaw):
         risk = ExactRisk(law)
@@ -23,16 +27,16 @@ class RiskGradient:
             part.numpy() for part in (risk.H, risk.HPsiH, risk.gradient_covariance, risk.residual_weighted)
         )
         self._tau, self._residual_square = float(risk.tau), risk.residual_square.item()
-        self._constant = law.sigma2 + risk.task_variance.item()
+        self.constant = self._tau
 
     def of_model(self, model: torch.nn.Module) -> tuple[float, list[np.ndarray]]:
-        """The risk of a model with `effective` and `pull_back`, and its derivatives in the shapes of its parameters."""
+        """Value of a model with `effective` and `pull_back`, and its derivatives in the shapes of its parameters."""
         with torch.no_grad():
             value, gradient = self(model.effective(self._n))
         return value, model.pull_back(gradient, self._n)
 
     def __call__(self, weights: EffectiveParameters) -> tuple[float, dict[str, np.ndarray]]:
-        """The risk and its derivatives by w1, v, u (d,), c () and V (d, d). Raises InputError for another d."""
+        """R(f) − constant and its derivatives by w1, v, u (d,), c () and V (d, d). Raises InputError for another d."""
         weights.check_dimension(self.law.d)
         w1, v, c, V, u = weights.numpy().values()
         n, H, beta_star, mu, b = self._n, self._H, self.law.beta_star, c * u, self.law.beta_star - w1
@@ -59,4 +63,4 @@ class RiskGradient:
         by_c = (by_Gamma * V.T).sum() + by_mu @ u + by_v @ beta_star
         by_u = by_Gamma @ v + c * by_mu + by_V.T @ beta_star
         by_w1 = 2 * (Hy + self._tau * Hmu - Hb)
-        return self._constant + odd + even, dict(w1=by_w1, v=by_v, c=by_c, V=by_V, u=by_u)
+        return odd + even, dict(w1=by_w1, v=by_v, c=by_c, V=by_V, u=by_u)

@@ -141,6 +141,18 @@ def drift(chapters, profile):
 
 @commands.command()
 @_profile_option
+def newest(profile):
+    """Record how far the last run's numbers are from their baselines, and which packages are not the lock's."""
+    from icl.workflow.newest import measure, save
+
+    found = measure(profile)
+    for name, (locked, here) in found["versions"].items():
+        click.echo(f"{name}: {locked or 'not there'} in the lock, {here or 'not there'} here")
+    click.echo(f"{sum(entry['moved'] for entry in found['chapters'].values())} numbers moved: {save(found)}")
+
+
+@commands.command()
+@_profile_option
 def same(profile):
     """Build the book twice, in other places, times, languages and orders; exit status 1 for a byte that differs."""
     from icl.workflow.trials import same_bytes

@@ -13,7 +13,8 @@ PAGES = ("book/trust.md", "book/checklists.md")
 
 def complete(tree: Path, profile: str) -> None:
     """Write the generated tables into a staged tree, and turn `repo:` links of its pages into addresses."""
-    tables = {"margins": _margins(profile), "drift": _drift(), "trials": _trials(), "mutants": _mutants()}
+    measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest()}
+    tables = {"margins": _margins(profile), **measured}
     for name, text in tables.items():
         write_atomically(tree / "generated" / f"trust_{name}.md", text + "\n")
     for page in PAGES:
@@ -76,6 +77,26 @@ def _mutants() -> str:
     text = f"Of {content['faults']} planted faults, {content['caught']} were caught, {100 * content['share']:.1f} %."
     rows = [f"| `{s['id']}` | `{s['file']}` | {s['reason']} |" for s in survivors]
     return "\n".join([text, "", "| not caught | where | why |\n|---|---|---|", *rows] if rows else [text])
+
+
+def _newest() -> str:
+    if (content := _measured("newest")) is None:
+        return _missing("newest")
+    changed, chapters = content["versions"], content["chapters"]
+    moved, numbers = (sum(entry[kind] for entry in chapters.values()) for kind in ("moved", "numbers"))
+    text = (
+        f"With {len(changed)} packages in other versions than the lock's, of {content['packages']}, "
+        f"{moved} of {numbers} numbers moved by more than they may."
+    )
+    head = "| chapter | numbers | moved | of the drift allowed |\n|---|---|---|---|"
+    rows = [
+        f"| {_number(name)} | {entry['numbers']} | {entry['moved']} "
+        f"| {'–' if entry['share_of_allowed'] is None else _share(entry['share_of_allowed'])} {_at(entry['at'])} |"
+        for name, entry in chapters.items()
+    ]
+    pairs = [f"{name} {locked or '–'} → {here or '–'}" for name, (locked, here) in changed.items()]
+    versions = ["", "```{admonition} The lock's versions → the newest", ":class: dropdown", ", ".join(pairs), "```"]
+    return "\n".join([text, "", head, *rows, *(versions if pairs else [])])
 
 
 def _measured(name: str) -> dict | None:

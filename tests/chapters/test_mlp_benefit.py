@@ -10,6 +10,7 @@ from icl.chapters import mlp_benefit as chapter
 from icl.chapters.attention import Restarts
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
+from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.parameters import check_parameters
 from icl.prompts import PromptLaw
@@ -25,11 +26,21 @@ def test_measured_gap_is_the_exact_one(law, rng):
     assert chapter.measured_gap(law, 3, rng) == pytest.approx(theory.gap(law), rel=1e-7)
 
 
-def test_a_huge_task_mean_is_searched_in_its_own_units(rng):
-    law = PromptLaw.isotropic(2, 20, 0.25, np.full(2, 100.0))
+@pytest.mark.parametrize("size, sigma2", [(100.0, 0.25), (1.0, 3000.0)])
+def test_a_huge_task_mean_and_much_noise_are_searched_in_units_of_their_own(size, sigma2, rng):
+    law = PromptLaw.isotropic(2, 20, sigma2, np.full(2, size))
     ends = chapter.descend(law, 1, rng, LinearTransformerBlock)
-    assert ends.risks.min() == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-8)
-    assert ExactRisk(law)(ends.best).item() == pytest.approx(ends.risks.min(), rel=1e-8)
+    assert ends.risks.min() == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-9)
+    assert ExactRisk(law)(ends.best).item() == pytest.approx(ends.risks.min(), rel=1e-9)
+
+
+def test_the_search_does_not_depend_on_the_units_of_the_labels():
+    law = gd_beta.laws(PARAMETERS)[1]
+    here, there = (
+        chapter.descend(each, 1, np.random.default_rng(3), LinearSelfAttention).risks
+        for each in (law, law.with_labels_scaled(1024.0))
+    )
+    np.testing.assert_allclose(there, 1024.0**2 * here, rtol=1e-13)
 
 
 @pytest.mark.parametrize("law", gd_beta.laws(PARAMETERS))

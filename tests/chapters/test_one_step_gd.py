@@ -85,6 +85,11 @@ def test_label_path_starts_keep_clear_of_plateau_and_false_valley(rng, d, n):
     assert found.reached(theory.minimal_risk(d, n, 0.25)).all()
 
 
+def test_what_training_cannot_show_is_named_with_the_share_at_stake():
+    assert attention.too_faint(0.96, 1.0) is None and attention.too_faint(7.0, 10.0) is None
+    assert "by 2 % only" in attention.too_faint(9.8, 10.0)
+
+
 def test_errors_over_trainings_are_those_of_a_mean():
     found = attention.mean_over_trainings([1.0, 2.0, 4.0])
     assert found.mean == pytest.approx(7 / 3) and found.stderr == pytest.approx(np.sqrt(7 / 3 / 3))

@@ -37,6 +37,7 @@ def measured(tmp_path, monkeypatch):
 def test_what_was_not_measured_says_so(measured):
     assert trust._drift() == "Not measured yet: `make drift` does it."
     assert trust._mutants() == "Not measured yet: `make mutants` does it."
+    assert trust._newest() == "Not measured yet: `make newest` does it."
     assert trust._trials().count("Not measured yet") == 2
 
 
@@ -57,6 +58,19 @@ def test_what_was_measured_is_shown(measured):
     resume = {"kills": 20, "while_running": 18, "seconds_undisturbed": 200, "different": 0}
     write_atomically(measured / "trials.json", sealed({"same": {"files": 7, "different": 0}, "resume": resume}))
     assert "Of 7 files, 0 differed." in trust._trials() and "Of 20 kills, 18 struck" in trust._trials()
+
+
+def test_newest_versions_are_shown_with_what_they_moved(measured):
+    entry = {"numbers": 5, "moved": 0, "share_of_allowed": 0.25, "at": "f.x"}
+    chapters = {"01_x": entry, "02_y": entry | {"moved": 3, "share_of_allowed": None}}
+    content = {"packages": 9, "versions": {"numpy": ["2.3", "2.4"], "gone": ["1.0", None]}, "chapters": chapters}
+    write_atomically(measured / "newest.json", sealed(content))
+    shown = trust._newest()
+    assert "With 2 packages in other versions than the lock's, of 9, 3 of 10 numbers moved" in shown
+    assert "| 1 | 5 | 0 | 25 % (f.x) |" in shown and "| 2 | 5 | 3 | – (f.x) |" in shown
+    assert "numpy 2.3 → 2.4, gone 1.0 → –" in shown
+    write_atomically(measured / "newest.json", sealed(content | {"versions": {}}))
+    assert "admonition" not in trust._newest()
 
 
 def test_committed_measurements_found_no_difference():
