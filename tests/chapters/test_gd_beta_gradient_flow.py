@@ -140,9 +140,8 @@ def test_discrete_steps_follow_the_flow_or_run_away():
     assert flows.first_order(law, *zero).mean == pytest.approx(1, abs=0.1)
     curvature = theory.fastest_rate(law, law.beta_star, gd_beta.optimal_gamma(law))
     assert flows.largest_stable_step(law, np.random.default_rng(14)) == pytest.approx(2 / curvature, rel=1e-2)
-    path = flows.descend(law, "gd", [0.001, 1e3], 30, *zero)
-    assert flows.deviation_from_flow(law, path)[0] < 0.01
-    assert np.isinf(path.excess(law)[-1, 1])
+    assert flows.deviation_from_flow(law, flows.descend(law, "gd", [0.001], 30, *zero))[0] < 0.01
+    assert np.isinf(flows.descend(law, "gd", [1e3], 30, *zero).excess(law)[-1, 0])
     step = flows.descend(law, "gd", [0.01], 1, *zero)
     speeds = theory.velocity(law, *zero)
     assert np.allclose(step.beta[1, 0], 0.01 * speeds[0]) and np.allclose(step.Gamma[1, 0], 0.01 * speeds[1])

@@ -1,5 +1,7 @@
 """Chapter 3's experiments at parameters of their own, the rotation test, and a reader's bad functions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -91,14 +93,12 @@ def test_all_families_are_measured():
     assert found["sign"].largest_share < found["cubic_gaussian"].largest_share < 1
 
 
-def test_training_learns_the_step_of_each_light_family():
-    trained = chapter.train_families(PARAMETERS, SMALL)
-    for name, family in FAMILIES.items():
-        steps = [9 * learned_step(run.weights, 9) for run in trained[name]]
-        aim = 9 * theory.step_size(theory.moments(name, 3), 9, 0.4)
-        if not family.heavy:
-            assert np.mean(steps) == pytest.approx(aim, rel=0.15), name
-    assert abs(9 * learned_step(trained["quadratic"][0].weights, 9)) < 0.05
+def test_training_learns_the_step_of_each_light_family(monkeypatch):
+    tried = {name: family for name, family in FAMILIES.items() if not family.heavy or name == "quadratic"}
+    monkeypatch.setattr(chapter, "FAMILIES", tried)
+    for name, (run,) in chapter.train_families(PARAMETERS, replace(SMALL, trainings=1)).items():
+        aim = 9 * theory.step_size(theory.moments(name, 3), 9, 0.4)  # of «quadratic» it is 0
+        assert 9 * learned_step(run.weights, 9) == pytest.approx(aim, rel=0.15, abs=0.05 * (aim == 0)), name
 
 
 def test_faint_families_are_named():
