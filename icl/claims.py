@@ -102,8 +102,10 @@ class Ledger:
             claim = self.claims[id] = replace(claim, verdict=HOLDS, reason="")
         return claim
 
-    def decide_estimate(self, id: str, *, predicted: float, estimate: Estimate) -> Claim:
-        """`decide` with the mean and standard error of a Monte-Carlo estimate."""
+    def decide_estimate(self, id: str, *, predicted: float, estimate: Estimate, unless: str | None = None) -> Claim:
+        """`decide` with the mean and standard error of an estimate; `not_run` where `unless` says why not."""
+        if unless:
+            return self.not_run(id, unless)
         return self.decide(id, predicted=predicted, measured=estimate.mean, stderr=estimate.stderr)
 
     def not_run(self, id: str, reason: str) -> Claim:

@@ -267,13 +267,12 @@ ledger.decide_estimate("thm1.sampled_risk", predicted=floor, estimate=risk)
 step = attention.mean_over_trainings(
     [attention.learned_step(run.weights, n) for run in trained]
 )
-if reason := attention.too_faint(floor, d + sigma2):
-    sampled_step = ledger.not_run("thm1.sampled_step_size", reason)
-else:
-    sampled_step = ledger.decide_estimate(
-        "thm1.sampled_step_size", predicted=eta, estimate=step
-    )
-sampled_step
+ledger.decide_estimate(
+    "thm1.sampled_step_size",
+    predicted=eta,
+    estimate=step,
+    unless=attention.too_faint(floor, d + sigma2),
+)
 
 # %% tags=["hide-input", "remove-output"]
 exact = attention.train_exactly(

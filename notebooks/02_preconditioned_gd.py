@@ -168,16 +168,14 @@ off = attention.mean_over_trainings(
     [chapter.distance(run.weights, target, H) for run in trained]
 )
 sampled = [
-    ledger.decide_estimate("thm2.sampled_risk", predicted=floor, estimate=risk)
+    ledger.decide_estimate("thm2.sampled_risk", predicted=floor, estimate=risk),
+    ledger.decide_estimate(
+        "thm2.sampled_preconditioner",
+        predicted=0,
+        estimate=off,
+        unless=attention.too_faint(floor, d + sigma2),
+    ),
 ]
-if reason := attention.too_faint(floor, d + sigma2):
-    sampled += [ledger.not_run("thm2.sampled_preconditioner", reason)]
-else:
-    sampled += [
-        ledger.decide_estimate(
-            "thm2.sampled_preconditioner", predicted=0, estimate=off
-        )
-    ]
 Claims(sampled)
 
 # %% tags=["hide-input", "remove-output"]

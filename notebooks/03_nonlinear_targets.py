@@ -239,17 +239,15 @@ learned = {
     for name, runs in trained.items()
 }
 light = [name for name, family in FAMILIES.items() if not family.heavy]
-for name in light:
-    id = f"thm3.{name}.trained_step"
-    if reason := chapter.too_faint(name, parameters):
-        ledger.not_run(id, reason)
-        continue
+Claims(
     ledger.decide_estimate(
-        id,
+        f"thm3.{name}.trained_step",
         predicted=predicted[name]["step_size"],
         estimate=attention.mean_over_trainings(learned[name]),
+        unless=chapter.too_faint(name, parameters),
     )
-Claims(ledger.claims[f"thm3.{name}.trained_step"] for name in light)
+    for name in light
+)
 
 # %% tags=["hide-input", "remove-output"]
 ledger.figure(

@@ -278,8 +278,8 @@ ledger.figure(pictures.gap(parameters, measured))
 # upper bound; that it is no smaller is observed, not proved.
 
 # %%
-small = chapter.law_with_mean(d, n, sigma2, 1e-4 * d / (d + sigma2))
-large = chapter.law_with_mean(d, n, sigma2, 1e8)
+small = chapter.law_with_mean(d, n, sigma2, 1e-2 * np.sqrt(d))
+large = chapter.law_with_mean(d, n, sigma2, 1e4 * np.sqrt(d + sigma2))
 limits = [
     ledger.decide(
         "thm41.small_norm_limit",

@@ -136,6 +136,11 @@ def test_an_estimate_is_judged_by_its_own_standard_error(ledger):
     assert (claim.predicted, claim.measured, claim.stderr) == (2.0, 2.5, 0.125)
 
 
+def test_an_estimate_that_cannot_be_had_is_not_run_for_its_reason(ledger):
+    claim = ledger.decide_estimate("a.equal", predicted=2.0, estimate=Estimate(2.0, 0.1, 10), unless="too faint")
+    assert (claim.verdict, claim.reason, claim.measured) == (NOT_RUN, "too faint", None)
+
+
 def test_the_running_cell_is_the_one_the_notebook_numbers():
     """In a real kernel: IPython's own counter is one ahead there."""
     from nbclient import NotebookClient

@@ -86,11 +86,7 @@ def gaps_at_lengths(parameters: TaskMeanParameters, lengths: list[int]) -> np.nd
     The rows of the result, (2 len(lengths), 3), are (|beta*|, n, value).
     """
     d, sigma2 = parameters.d, parameters.sigma2
-    points = [
-        (size, n, law_with_mean(d, n, sigma2, size**2 / (d + sigma2)), k)
-        for k, n in enumerate(lengths)
-        for size in (1.0, 10.0)
-    ]
+    points = [(size, n, law_with_mean(d, n, sigma2, size), k) for k, n in enumerate(lengths) for size in (1.0, 10.0)]
     found = measured_gaps([(law, 1, parameters.stream(8, k)) for *_, law, k in points])
     return np.array(
         [(size, n, gap / theory.lower_bound(law)) for (size, n, law, _), gap in zip(points, found, strict=True)]
@@ -104,13 +100,9 @@ def unrestricted_sphere(law: PromptLaw) -> float:
     return theory.lsa_minimum(whitened).risk
 
 
-def law_with_mean(d: int, n: int, sigma2: float, share: float) -> PromptLaw:
-    """H = I, Psi ∝ I and |beta_star|² = share · tau, scaled so that max(|beta_star|², tau) is d + sigma2.
-
-    The gap over |beta_star|² depends on the share alone; the scaling keeps L-BFGS well conditioned.
-    """
-    law = PromptLaw.isotropic(d, n, sigma2, np.full(d, np.sqrt(share * (d + sigma2) / d)))
-    return law.with_labels_scaled(1 / np.sqrt(max(1.0, share)))
+def law_with_mean(d: int, n: int, sigma2: float, size: float) -> PromptLaw:
+    """H = Psi = I and |beta_star| = size, along (1, …, 1)."""
+    return PromptLaw.isotropic(d, n, sigma2, np.full(d, size / np.sqrt(d)))
 
 
 def sharp_law(n: int) -> PromptLaw:

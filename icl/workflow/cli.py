@@ -143,11 +143,11 @@ def drift(chapters, profile):
 @_profile_option
 def newest(profile):
     """Record how far the last run's numbers are from their baselines, and which packages are not the lock's."""
-    from icl.workflow.newest import measure, save
+    from icl.workflow.newest import measure, save, versions
 
-    found = measure(profile)
-    for name, (locked, here) in found["versions"].items():
+    for name, (locked, here) in versions().items():  # said first: where the book did not build, they tell why
         click.echo(f"{name}: {locked or 'not there'} in the lock, {here or 'not there'} here")
+    found = measure(profile)
     click.echo(f"{sum(entry['moved'] for entry in found['chapters'].values())} numbers moved: {save(found)}")
 
 

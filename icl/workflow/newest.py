@@ -24,7 +24,6 @@ def measure(profile: str = PROFILES[0]) -> dict:
     A share of what is allowed is None where a number moved that may not move at all. Raises InputError where the book
     has not run.
     """
-    lock, installed = pinned((ROOT / "requirements.lock").read_text(encoding="utf-8")), present()
     chapters = {}
     for name in CHAPTERS:
         found = margins(run_folder(profile), BASELINES / profile, name)
@@ -36,7 +35,12 @@ def measure(profile: str = PROFILES[0]) -> dict:
             "share_of_allowed": share,
             "at": found.drift_at,
         }
-    return {"packages": len(installed), "versions": differences(lock, installed), "chapters": chapters}
+    return {"packages": len(present()), "versions": versions(), "chapters": chapters}
+
+
+def versions() -> dict[str, list[str | None]]:
+    """Package → its version in the lock and here, where the two differ; None where there is none."""
+    return differences(pinned((ROOT / "requirements.lock").read_text(encoding="utf-8")), present())
 
 
 def pinned(lock: str) -> dict[str, str]:
@@ -52,7 +56,7 @@ def present() -> dict[str, str]:
 
 
 def differences(lock: dict[str, str], installed: dict[str, str]) -> dict[str, list[str | None]]:
-    """Package → its version in the lock and here, where the two differ; None where there is none."""
+    """Package → [version in the lock, version here], where the two differ, as `versions`."""
     names = sorted(lock.keys() | installed.keys())
     pairs = {name: [lock.get(name), installed.get(name)] for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from icl.chapters import attention
 from icl.chapters import one_step_gd as chapter
@@ -65,69 +64,10 @@ def test_no_false_valley_no_value(rng):
     assert chapter.descend_from_valley(5, 20, 0.25, rng) is None
 
 
-def test_training_on_samples(rng):
-    d, n, sigma2 = 2, 6, 0.5
-    law = PromptLaw.isotropic(d, n, sigma2)
-    run = attention.train_on_samples(law, chapter.Schedule(600, 0.02), 256, 1, "test")
-    assert attention.exact_risk(law, run.weights) == pytest.approx(theory.minimal_risk(d, n, sigma2), rel=0.02)
-    assert run.curve[-100:].mean() < run.curve[:5].mean()
-
-
 def test_budget_shrinks_with_the_size_of_a_prompt():
     small = chapter.budget(check_parameters("01_one_step_gd"))
     large = chapter.budget(check_parameters("01_one_step_gd", d=100, n=1000))
     assert small.prompts == 200_000 and 2000 <= large.prompts < 2500
-
-
-@pytest.mark.parametrize("d, n", [(2, 20), (5, 100), (20, 40)])
-def test_label_path_starts_keep_clear_of_plateau_and_false_valley(rng, d, n):
-    found = attention.restarts(PromptLaw.isotropic(d, n, 0.25), 4, rng, scale=0.1, init="label_path")
-    assert found.reached(theory.minimal_risk(d, n, 0.25)).all()
-
-
-def test_what_training_cannot_show_is_named_with_the_share_at_stake():
-    assert attention.too_faint(0.96, 1.0) is None and attention.too_faint(7.0, 10.0) is None
-    assert "by 2 % only" in attention.too_faint(9.8, 10.0)
-
-
-def test_errors_over_trainings_are_those_of_a_mean():
-    found = attention.mean_over_trainings([1.0, 2.0, 4.0])
-    assert found.mean == pytest.approx(7 / 3) and found.stderr == pytest.approx(np.sqrt(7 / 3 / 3))
-
-
-def test_the_learned_matrix_is_the_one_in_the_step(rng):
-    """What is linear in the labels is x_query' Gamma X'y / n, for weights without any structure."""
-    shapes = (3, 3, (), (3, 3), 3)
-    weights = EffectiveParameters.from_numpy(*(rng.standard_normal(shape) for shape in shapes))
-    batch = PromptLaw.isotropic(3, 5, 0.0).sample(rng, 20)
-    X, y, x = map(torch.from_numpy, (batch.X, batch.y, batch.x_query))
-    linear = (weights.predict(X, y, x) - weights.predict(X, -y, x)).numpy() / 2
-    moment = np.einsum("bnd,bn->bd", batch.X, batch.y) / 5
-    step = np.einsum("bi,ij,bj->b", batch.x_query, attention.preconditioner(weights), moment)
-    np.testing.assert_allclose(linear, step, rtol=1e-10, atol=1e-12)
-
-
-class Recorded:
-    """A sampler that keeps what it has drawn."""
-
-    def __init__(self, law):
-        self.law, self.d, self.n, self.drawn = law, law.d, law.n, []
-
-    def sample(self, rng, B):
-        self.drawn.append(self.law.sample(rng, B))
-        return self.drawn[-1]
-
-
-def test_prompts_are_fresh_and_runs_are_independent_and_repeatable():
-    schedule = chapter.Schedule(3, 0.02)
-    runs = []
-    for seed in (1, 2, 1):
-        sampler = Recorded(PromptLaw.isotropic(2, 3, 0.1))
-        curve = attention.train_on_samples(sampler, schedule, 4, seed, "test").curve
-        assert not np.isclose(sampler.drawn[0].X, sampler.drawn[1].X).any()
-        runs.append((curve, sampler.drawn[0].X))
-    assert not np.isclose(runs[0][1], runs[1][1]).any() and not np.isclose(runs[0][0], runs[1][0]).any()
-    np.testing.assert_array_equal(runs[0][0], runs[2][0])
 
 
 def test_each_training_has_a_stream_of_its_own():

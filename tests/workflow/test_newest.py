@@ -1,11 +1,13 @@
 """The book beside other versions: which packages differ, and how far the numbers are from their baselines."""
 
 import pytest
+from click.testing import CliRunner
 from workflow.small_run import CHAPTER, save, small_run
 
 from icl.files import read_sealed
 from icl.validation import InputError
 from icl.workflow import baselines, newest
+from icl.workflow.cli import commands
 from icl.workflow.layout import ROOT
 
 TABLE = "x,y\n1,nan\n2,inf\n"
@@ -47,6 +49,14 @@ def test_a_run_that_is_missing_is_no_run_that_moved_nothing(gives, tmp_path, mon
     monkeypatch.setattr(newest, "run_folder", lambda profile: tmp_path / "nowhere")
     with pytest.raises(InputError):
         newest.measure()
+
+
+def test_versions_are_told_even_where_the_book_did_not_build(gives, tmp_path, monkeypatch):
+    monkeypatch.setattr(newest, "run_folder", lambda profile: tmp_path / "nowhere")
+    monkeypatch.setattr(newest, "versions", lambda: {"numpy": ["2.3.1", "2.4.0"]})
+    result = CliRunner().invoke(commands, ["newest"])
+    assert "numpy: 2.3.1 in the lock, 2.4.0 here" in result.output
+    assert isinstance(result.exception, InputError) and not (tmp_path / "newest.json").exists()
 
 
 def test_packages_that_changed_came_or_went():
