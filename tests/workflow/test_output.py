@@ -135,6 +135,18 @@ def test_only_the_latest_start_publishes(tmp_path):
     assert list(tmp_path.glob(".x.scratch-*")) == []
 
 
+def test_a_folder_that_was_cleared_is_a_lost_turn(tmp_path):
+    for folder, cleared in (("a", "a"), ("b", "b/.x.owner")):
+        (tmp_path / folder).mkdir()
+        with turn(tmp_path / folder, "x") as mine:
+            assert not mine.lost()
+            gone = tmp_path / cleared
+            shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+            assert mine.lost()
+            with pytest.raises(WorkflowError, match="was cleared while x was made in it"), mine.publishing():
+                pytest.fail("published into nothing")
+
+
 def test_what_a_killed_process_left_is_swept_away(tmp_path):
     code = "import sys, time; from pathlib import Path; from icl.workflow.turns import turn\n"
     code += "with turn(Path(sys.argv[1]), 'x') as mine:\n    print('in', flush=True); time.sleep(60)"

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,6 +130,19 @@ def test_an_overtaken_run_ends_at_once(small, tmp_path):
     assert contents(out) == {} and not list(out.glob(".small.scratch-*"))
     with pytest.raises(ProcessLookupError):
         os.kill(kernel, 0)
+
+
+def test_a_run_whose_folder_is_cleared_ends_with_one_sentence(small, tmp_path):
+    out = tmp_path / "out"
+    run = small(out, stderr=subprocess.PIPE, NAP="300")
+    while not list(out.glob(".small.scratch-*/half-written")):
+        assert run.poll() is None
+        time.sleep(0.05)
+    shutil.rmtree(out)
+    said = run.communicate(timeout=60)[1].decode()
+    last = said.strip().splitlines()[-1]  # the command line shows this alone
+    assert run.returncode == 1 and "WorkflowError" in last and "was cleared while small was made in it" in last
+    assert not out.exists()
 
 
 @pytest.mark.book
