@@ -3,6 +3,7 @@
 # make same    two builds, byte for byte    make resume   kill -9 at 20 moments    make mutants  planted faults
 # make drift   other threads, instructions    make newest  newest dependencies    make audit    known vulnerabilities
 # make sync    .ipynb from .py      make baselines   accept the last run's numbers      make lock   renew the pins
+# make times    how long the tests and CI take, in a fresh clone
 # make checkpoints   train what checkpoints/ does not hold intact, about 10 minutes a model
 PROFILE ?= quick
 CORES ?= 2
@@ -14,7 +15,7 @@ BIN := .venv/bin
 SNAKEMAKE = tools/locked $(BIN)/snakemake --cores "$$CORES" --rerun-incomplete --nolock --quiet all --config "profile=$$PROFILE" --
 export PYTHONHASHSEED := 0
 
-.PHONY: book test unit setup browser sync check baselines lock bench same resume mutants drift newest audit peers pdf checkpoints clean
+.PHONY: book test unit setup browser sync check baselines lock bench same resume times mutants drift newest audit peers pdf checkpoints clean
 
 book: setup
 	@$(SNAKEMAKE) book
@@ -67,6 +68,9 @@ same: setup
 
 resume: setup
 	@$(BIN)/python -m icl resume --profile "$$PROFILE"
+
+times: setup
+	@$(BIN)/python -m icl times
 
 mutants: setup
 	@$(BIN)/python tools/mutants.py --workers "$$CORES"

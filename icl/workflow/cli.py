@@ -171,6 +171,15 @@ def resume(profile, kills, seed):
     _report(resumed_bytes(profile, kills, seed), f"After {kills} kills the book is the same, byte for byte.")
 
 
+@commands.command()
+def times():
+    """Measure how long continuous integration and the tests take, in a fresh clone of the last commit."""
+    from icl.workflow.times import measure, save
+
+    found = measure()
+    click.echo(f"`make test`: {found['tests']} s; `.ci/run`, with installation: {found['ci']} s. {save(found)}")
+
+
 def _report(differences: list[str], success: str) -> None:
     for line in differences or [success]:
         click.echo(line)

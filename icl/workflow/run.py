@@ -127,7 +127,7 @@ def _provenance(seconds: float) -> dict:
         "seconds": round(seconds, 1),
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "cpu": _processor(),
+        "cpu": processor(),
         "cores": os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": platform.system(),
@@ -136,7 +136,7 @@ def _provenance(seconds: float) -> dict:
     }
 
 
-def _processor() -> str:
+def processor() -> str:
     """The processor's name where the system tells it, else its architecture."""
     try:
         names = re.findall(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), flags=re.M)

@@ -13,7 +13,7 @@ PAGES = ("book/trust.md", "book/checklists.md")
 
 def complete(tree: Path, profile: str) -> None:
     """Write the generated tables into a staged tree, and turn `repo:` links of its pages into addresses."""
-    measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest()}
+    measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest(), "times": _times()}
     tables = {"margins": _margins(profile), **measured}
     for name, text in tables.items():
         write_atomically(tree / "generated" / f"trust_{name}.md", text + "\n")
@@ -74,7 +74,8 @@ def _mutants() -> str:
     if (content := _measured("mutants")) is None:
         return _missing("mutants")
     survivors = [result for result in content["results"] if not result["caught_by"]]
-    text = f"Of {content['faults']} planted faults, {content['caught']} were caught, {100 * content['share']:.1f} %."
+    text = f"Of {content['faults']} planted faults, {content['caught']} were caught, {100 * content['share']:.1f} %, "
+    text += f"in {content['seconds'] / 60:.0f} minutes with {content['workers']} workers."
     rows = [f"| `{s['id']}` | `{s['file']}` | {s['reason']} |" for s in survivors]
     return "\n".join([text, "", "| not caught | where | why |\n|---|---|---|", *rows] if rows else [text])
 
@@ -97,6 +98,19 @@ def _newest() -> str:
     pairs = [f"{name} {locked or '–'} → {here or '–'}" for name, (locked, here) in changed.items()]
     versions = ["", "```{admonition} The lock's versions → the newest", ":class: dropdown", ", ".join(pairs), "```"]
     return "\n".join([text, "", head, *rows, *(versions if pairs else [])])
+
+
+def _times() -> str:
+    if (content := _measured("times")) is None:
+        return _missing("times")
+    return (
+        f"On {content['cores']} cores (*{content['cpu']}*) `make test` took {_minutes(content['tests'])}, and all of "
+        f"`.ci/run`, in a fresh clone with everything to be installed, {_minutes(content['ci'])}."
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
 
 
 def _measured(name: str) -> dict | None:

@@ -37,6 +37,7 @@ def measured(tmp_path, monkeypatch):
 def test_what_was_not_measured_says_so(measured):
     assert trust._drift() == "Not measured yet: `make drift` does it."
     assert trust._mutants() == "Not measured yet: `make mutants` does it."
+    assert trust._times() == "Not measured yet: `make times` does it."
     assert trust._newest() == "Not measured yet: `make newest` does it."
     assert trust._trials().count("Not measured yet") == 2
 
@@ -51,13 +52,19 @@ def test_what_was_measured_is_shown(measured):
     assert "| 1 | two threads | 3.2e−12 | 0 | 25 % (f.x) |" in trust._drift()
     survivor = {"id": "s", "file": "icl/x.py", "caught_by": "", "reason": "the same function"}
     caught = {"id": "c", "file": "icl/x.py", "caught_by": "test_x", "reason": ""}
-    mutants = {"faults": 2, "caught": 1, "share": 0.5, "results": [survivor, caught]}
+    mutants = {"faults": 2, "caught": 1, "share": 0.5, "seconds": 1550.0, "workers": 2, "results": [survivor, caught]}
     write_atomically(measured / "mutants.json", sealed(mutants))
-    assert "Of 2 planted faults, 1 were caught, 50.0 %." in trust._mutants()
+    assert "Of 2 planted faults, 1 were caught, 50.0 %, in 26 minutes with 2 workers." in trust._mutants()
     assert "| `s` | `icl/x.py` | the same function |" in trust._mutants() and "`c`" not in trust._mutants()
     resume = {"kills": 20, "while_running": 18, "seconds_undisturbed": 200, "different": 0}
     write_atomically(measured / "trials.json", sealed({"same": {"files": 7, "different": 0}, "resume": resume}))
     assert "Of 7 files, 0 differed." in trust._trials() and "Of 20 kills, 18 struck" in trust._trials()
+
+
+def test_times_are_shown_in_minutes(measured):
+    write_atomically(measured / "times.json", sealed({"ci": 1145, "tests": 890, "cores": 2, "cpu": "X 2.5"}))
+    shown = trust._times()
+    assert "On 2 cores (*X 2.5*)" in shown and "took 14 min 50 s" in shown and "installed, 19 min 05 s." in shown
 
 
 def test_newest_versions_are_shown_with_what_they_moved(measured):
