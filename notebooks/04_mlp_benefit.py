@@ -518,8 +518,8 @@ ledger.figure(pictures.landscape(trap))
 #
 # $d$, $n$, $\Psi$, $H$, $\sigma$, learning rate, steps and batch of that table are not restored, so its numbers cannot be a target.
 # At the `paper` profile this chapter trains that model on one CUDA GPU at $d = 20$, $n = 40$, $H = \Psi = I$ and
-# no label noise, batch 64, 200,000 steps, peak learning rate $10^{-4}$, all of them our choice; a killed run goes on
-# where it stopped.
+# no label noise, batch 64, 200,000 steps, peak learning rate $10^{-4}$, and GELU itself where GPT-2 approximates it, all of
+# them our choice; a killed run goes on where it stopped.
 
 # %%
 why_not = gpt.why_not_table1(profile)
