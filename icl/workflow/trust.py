@@ -74,7 +74,9 @@ def _mutants() -> str:
     if (content := _measured("mutants")) is None:
         return _missing("mutants")
     survivors = [result for result in content["results"] if not result["caught_by"]]
-    text = f"Of {content['faults']} planted faults, {content['caught']} were caught, {100 * content['share']:.1f} %, "
+    files = len({result["file"] for result in content["results"]})
+    text = f"Of {content['faults']} faults planted in {files} files, "
+    text += f"{content['caught']} were caught, {100 * content['share']:.1f} %, "
     text += f"in {content['seconds'] / 60:.0f} minutes with {content['workers']} workers."
     rows = [f"| `{s['id']}` | `{s['file']}` | {s['reason']} |" for s in survivors]
     return "\n".join([text, "", "| not caught | where | why |\n|---|---|---|", *rows] if rows else [text])

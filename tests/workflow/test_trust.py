@@ -54,7 +54,7 @@ def test_what_was_measured_is_shown(measured):
     caught = {"id": "c", "file": "icl/x.py", "caught_by": "test_x", "reason": ""}
     mutants = {"faults": 2, "caught": 1, "share": 0.5, "seconds": 1550.0, "workers": 2, "results": [survivor, caught]}
     write_atomically(measured / "mutants.json", sealed(mutants))
-    assert "Of 2 planted faults, 1 were caught, 50.0 %, in 26 minutes with 2 workers." in trust._mutants()
+    assert "Of 2 faults planted in 1 files, 1 were caught, 50.0 %, in 26 minutes with 2 workers." in trust._mutants()
     assert "| `s` | `icl/x.py` | the same function |" in trust._mutants() and "`c`" not in trust._mutants()
     resume = {"kills": 20, "while_running": 18, "seconds_undisturbed": 200, "different": 0}
     write_atomically(measured / "trials.json", sealed({"same": {"files": 7, "different": 0}, "resume": resume}))
