@@ -1,5 +1,6 @@
 """`kill -9` at 20 random moments of a training: the next start ends with the bytes of an undisturbed one."""
 
+import functools
 import hashlib
 import os
 import random
@@ -8,13 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
 from icl import checkpoints
-from icl.chapters import attention
+from icl.chapters import attention, mlp_gpt
+from icl.models.gpt import GPTConfig
 from icl.prompts import PromptLaw
 from icl.training import Schedule, train
 from icl.validation import InputError
@@ -22,21 +25,23 @@ from icl.workflow.layout import ROOT
 
 KILLS = 20
 # A process with one thread that has all loaded and forks at once: this one has threads, and a fork of it could wait for
-# a lock that nobody will give back. It reads a path and starts a child, reads a signal, sends it, and prints how the
-# child ended.
+# a lock that nobody will give back. It reads a training and a path and starts a child, reads a signal, sends it, and
+# prints how the child ended.
 NURSERY = """
 import os, sys, threading
-from test_kill import torch, trained
+from test_kill import TRAININGS, torch
 from tqdm import tqdm
 tqdm.set_lock(threading.RLock())  # its default is shared between forks: a child killed while it writes would keep it
 torch.set_num_threads(1)
-trained(sys.argv[1])  # what the first training loads, no child has to
+for name in ("linear", "gpt"):
+    TRAININGS[name](sys.argv[1] + name)  # what the first one loads, no child has to
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            trained(line.rstrip("\\n"))
+            name, _, path = line.rstrip("\\n").partition(" ")
+            TRAININGS[name](path)
             code = 0
         finally:
             os._exit(code)
@@ -62,6 +67,24 @@ def trained(path) -> str:
     return hashlib.sha256(curve.tobytes() + weights).hexdigest()
 
 
+def gpt_trained(path, pause=0.0) -> None:
+    """Train a GPT as chapter 4 does, but saved every third step, each step after a pause in seconds."""
+    law, config = PromptLaw.isotropic(2, 4, 0.1, np.ones(2)), GPTConfig(2, 4)
+    errors = mlp_gpt.squared_errors
+
+    def slow(*arguments):
+        time.sleep(pause)
+        return errors(*arguments)
+
+    often = functools.partial(train, every=3)
+    with mock.patch.multiple(mlp_gpt, train=often, squared_errors=slow):
+        rng, schedule = np.random.default_rng(5), Schedule(31, 1e-2, 1.0)
+        mlp_gpt.train_gpt(config, law, schedule, rng, label="killed", batch=8, checkpoint=Path(path))
+
+
+TRAININGS = {"linear": trained, "gpt": gpt_trained, "slow-gpt": functools.partial(gpt_trained, pause=0.1)}
+
+
 class Nursery:
     """Starts one training at a time in a process of its own."""
 
@@ -76,9 +99,9 @@ class Nursery:
             stderr=subprocess.DEVNULL,
         )
 
-    def start(self, path) -> None:
-        """Start training from `path`."""
-        print(path, file=self.process.stdin, flush=True)
+    def start(self, path, training="linear") -> None:
+        """Start one of TRAININGS from `path`."""
+        print(training, path, file=self.process.stdin, flush=True)
 
     def end(self, sent: int = 0) -> int:
         """Send the child a signal, 0 for none, and wait for it; returns its status as os.waitpid gives it."""
@@ -86,9 +109,9 @@ class Nursery:
         return int(self.process.stdout.readline())
 
 
-@pytest.fixture
-def nursery(tmp_path):
-    nursery = Nursery(tmp_path / "warm")
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory):
+    nursery = Nursery(tmp_path_factory.mktemp("nursery") / "warm")
     yield nursery
     nursery.process.communicate(timeout=60)
 
@@ -124,6 +147,23 @@ def test_an_orphan_does_no_harm(nursery, tmp_path):
     finally:
         nursery.end(signal.SIGKILL)
     assert trained(tmp_path / "shared") == undisturbed
+
+
+def test_kill_9_in_the_middle_of_a_gpt_training(nursery, tmp_path):
+    whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
+    nursery.start(whole, "gpt")
+    assert nursery.end() == 0
+    nursery.start(killed, "slow-gpt")
+    patience = time.monotonic() + 60
+    while not killed.exists() and time.monotonic() < patience:
+        time.sleep(0.01)
+    time.sleep(0.15)
+    assert os.WTERMSIG(nursery.end(signal.SIGKILL)) == signal.SIGKILL
+    half, record = checkpoints.load(killed)  # whole or not at all: what lies there can be read
+    assert 0 < record["step"] < 31 and torch.isnan(half["curve"][record["step"] :]).all()
+    nursery.start(killed, "gpt")
+    assert nursery.end() == 0
+    assert killed.read_bytes() == whole.read_bytes()
 
 
 def test_temporary_files_are_never_taken_for_whole(tmp_path):
