@@ -105,10 +105,12 @@ def _newest() -> str:
 def _times() -> str:
     if (content := _measured("times")) is None:
         return _missing("times")
-    return (
-        f"On {content['cores']} cores (*{content['cpu']}*) `make test` took {_minutes(content['tests'])}, and all of "
-        f"`.ci/run`, in a fresh clone with everything to be installed, {_minutes(content['ci'])}."
-    )
+    head = "| machine | `make test` | `.ci/run`, with installation |\n|---|---|---|"
+    rows = [
+        f"| {run['cores']} cores, {run['cpu']} | {_minutes(run['tests'])} | {_minutes(run['ci'])} |"
+        for run in content["runs"]
+    ]
+    return "\n".join([head, *rows])
 
 
 def _minutes(seconds: float) -> str:

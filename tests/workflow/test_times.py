@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from icl.files import read_sealed
 from icl.workflow import times
 from icl.workflow.layout import WorkflowError
 
@@ -37,7 +38,13 @@ def test_a_clone_is_timed_without_what_is_this_commands_own(repository, tmp_path
     repository(PASSES)
     found = times.measure()
     assert found["tests"] == 12 and found["ci"] == 1 and found["cores"] >= 1 and found["cpu"]
-    assert times.save(found) == tmp_path / "measurements" / "times.json"
+
+
+def test_the_last_runs_are_kept(repository, tmp_path):
+    for seconds in range(times.KEPT + 2):
+        path = times.save({"tests": seconds})
+    assert path == tmp_path / "measurements" / "times.json"
+    assert [run["tests"] for run in read_sealed(path)["runs"]] == [2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("script", [PASSES + "exit 3\n", "echo 'make test: something failed, see above.'\n"])

@@ -62,9 +62,10 @@ def test_what_was_measured_is_shown(measured):
 
 
 def test_times_are_shown_in_minutes(measured):
-    write_atomically(measured / "times.json", sealed({"ci": 1145, "tests": 890, "cores": 2, "cpu": "X 2.5"}))
+    runs = [{"ci": 1145, "tests": 890, "cores": 2, "cpu": "X"}, {"ci": 1500, "tests": 1200, "cores": 4, "cpu": "Y"}]
+    write_atomically(measured / "times.json", sealed({"runs": runs}))
     shown = trust._times()
-    assert "On 2 cores (*X 2.5*)" in shown and "took 14 min 50 s" in shown and "installed, 19 min 05 s." in shown
+    assert "| 2 cores, X | 14 min 50 s | 19 min 05 s |" in shown and "| 4 cores, Y | 20 min 00 s |" in shown
 
 
 def test_newest_versions_are_shown_with_what_they_moved(measured):
