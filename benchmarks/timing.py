@@ -10,13 +10,13 @@ import os
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import platform
 import time
 from pathlib import Path
 
 import numpy as np
 
 from icl.files import write_atomically
+from icl.workflow.run import processor
 
 ROOT = Path(__file__).resolve().parents[1]
 WALL, PROCESSOR = time.perf_counter, time.process_time
@@ -53,12 +53,21 @@ def compared(subject, baseline, rounds=7):
 
 
 def write_tables(name, title, parts):
-    """Run the parts, generators of table rows, print them, and write benchmarks/<name>.md."""
-    lines = [f"# {title}", "", f"Written by `make bench`; {platform.machine()}, {os.cpu_count()} cores, one thread."]
+    """Run the parts, generators of table rows, print them, and write them to this processor's part of the file.
+
+    What benchmarks/<name>.md tells of other processors stays: a ratio of one machine need not be another's.
+    """
+    lines = []
     for part in parts:
         print(inspect.getdoc(part))
-        lines += ["", inspect.getdoc(part), ""]
+        lines += [inspect.getdoc(part), ""]
         for line in part():
             print(line)
             lines.append(line)
-    write_atomically(ROOT / "benchmarks" / f"{name}.md", "\n".join(lines) + "\n")
+        lines.append("")
+    path = ROOT / "benchmarks" / f"{name}.md"
+    old = path.read_text(encoding="utf-8").split("\n## ")[1:] if path.exists() else []
+    sections = dict(section.split("\n\n", 1) for section in old)  # by their headings
+    sections[f"{processor()}, {os.cpu_count()} cores"] = "\n".join(lines).rstrip()
+    told = "".join(f"\n## {machine}\n\n{text.rstrip()}\n" for machine, text in sorted(sections.items()))
+    write_atomically(path, f"# {title}\n\nWritten by `make bench`, on one thread, for each processor it ran on.\n{told}")
