@@ -137,9 +137,9 @@ def commands():
     with tempfile.TemporaryDirectory() as scratch:
         chapter = ["-m", "icl", "run", "01_one_step_gd", "--out", scratch]
         for label, command in [
+            ("`make book`, nothing changed", ["make", "book"]),
             ("chapter 1 executed, `quick`", [sys.executable, *chapter]),
             ("pages built from finished chapters", [sys.executable, "-m", "icl", "book"]),
-            ("`make book`, nothing changed", ["make", "book"]),
         ]:
             _, took = once(lambda c=command: subprocess.run(c, cwd=ROOT, check=True, capture_output=True))
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
