@@ -70,4 +70,5 @@ def write_tables(name, title, parts):
     sections = dict(section.split("\n\n", 1) for section in old)  # by their headings
     sections[f"{processor()}, {os.cpu_count()} cores"] = "\n".join(lines).rstrip()
     told = "".join(f"\n## {machine}\n\n{text.rstrip()}\n" for machine, text in sorted(sections.items()))
-    write_atomically(path, f"# {title}\n\nWritten by `make bench`, on one thread, for each processor it ran on.\n{told}")
+    head = f"# {title}\n\nWritten by `make bench`, on one thread, for each processor it ran on.\n"
+    write_atomically(path, head + told)

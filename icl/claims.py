@@ -66,7 +66,7 @@ def catalogue(chapter: str) -> dict[str, dict]:
     is published as failing, with these words.
     """
     text = files("icl").joinpath("catalogue", f"{check_chapter(chapter)}.toml").read_text(encoding="utf-8")
-    defaults = {"relation": "equal", "rtol": 0.0, "atol": 0.0, "drift_atol": 0.0, "headline": "", "fails": ""}
+    defaults = {"relation": "equal", "rtol": 0.0, "atol": 0.0, "headline": "", "fails": ""}
     return {id: defaults | entry for id, entry in tomllib.loads(text).items()}
 
 

@@ -109,7 +109,7 @@ class Figure:
 
     name : file stem; canvas : the matplotlib figure; columns : name → 1-D numbers, the plotted data; alt : the
     sentence a screen reader says; method : how the numbers were made (`exact`, `monte-carlo` or `trained`), which
-    sets how far they may drift; drift_atol : an absolute allowance, for numbers at the level of rounding.
+    sets how far they may drift.
     """
 
     name: str
@@ -117,7 +117,6 @@ class Figure:
     columns: dict[str, np.ndarray]
     alt: str
     method: str = "exact"
-    drift_atol: float = 0.0
 
     def __post_init__(self):
         if not re.fullmatch(r"\w+", self.name, flags=re.ASCII):  # it becomes a file's name and a link
@@ -138,7 +137,6 @@ class Figure:
             "columns": list(self.columns),
             "rows": max(map(len, self.columns.values())),
             "rtol": DRIFT[self.method],
-            "atol": self.drift_atol,
             "sha256": {suffix: sha256(content) for suffix, content in files.items()},
         }
 

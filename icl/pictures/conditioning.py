@@ -33,7 +33,7 @@ def adam_against_condition(conditions, excess_percent, runs: list[Training], flo
         "Left: loss against training step for several condition numbers, with the predicted floor dashed;"
         " the larger the condition number, the later the fall. Right: how far above the floor each training ends."
     )
-    return Figure("adam_against_condition", figure, columns, alt, method="trained", drift_atol=1e-5)
+    return Figure("adam_against_condition", figure, columns, alt, method="trained")
 
 
 def against_condition(sweeps: dict[str, ConditionSweep]) -> Figure:
@@ -71,7 +71,7 @@ def against_condition(sweeps: dict[str, ConditionSweep]) -> Figure:
         " gradient descent, preconditioned gradient descent, least squares and Bayes, with trained attention as dots on"
         " the preconditioned curve."
     )
-    return Figure("against_condition", figure, columns, alt, method="trained", drift_atol=1e-8)
+    return Figure("against_condition", figure, columns, alt, method="trained")
 
 
 def _least_squares(law: PromptLaw) -> float:

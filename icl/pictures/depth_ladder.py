@@ -51,4 +51,4 @@ def ladder(rungs: DepthLadder, bayes: float, trained: list[Trained]) -> Figure:
         " highest, with free step sizes lower, GD++ lowest and steepest; circles of trained models lie on the curves,"
         " but for one that ended in a false valley of GD++."
     )
-    return Figure("depth_ladder", figure, columns, alt, method="trained", drift_atol=1e-4)
+    return Figure("depth_ladder", figure, columns, alt, method="trained")

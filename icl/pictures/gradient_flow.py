@@ -79,7 +79,7 @@ def overshoot(d: int, n: int, sigma2: float, r: float) -> Figure:
         "Against logarithmic time: the step along the error of the start rises first and above its final value, that"
         " across it rises later and without overshoot, and the error of the start falls to zero last."
     )
-    return Figure("overshoot", figure, columns, alt, drift_atol=1e-9)
+    return Figure("overshoot", figure, columns, alt)
 
 
 def excess(law: PromptLaw, flows: list[theory.Flow]) -> Figure:
@@ -104,7 +104,7 @@ def excess(law: PromptLaw, flows: list[theory.Flow]) -> Figure:
         "Excess risk against time, both logarithmic. Curves from many starts stay level, then fall off a cliff to zero;"
         " the dashed bound lies above the curve it belongs to and falls later."
     )
-    return Figure("excess", figure, columns, alt, method="trained", drift_atol=1e-12)
+    return Figure("excess", figure, columns, alt, method="trained")
 
 
 def steps(law: PromptLaw, gd: Descent, adam: Descent, deviation: np.ndarray, stable: float) -> Figure:
@@ -144,7 +144,7 @@ def steps(law: PromptLaw, gd: Descent, adam: Descent, deviation: np.ndarray, sta
         " largest it departs. Right: excess after the last step against the step size; gradient descent improves"
         " until it suddenly diverges, well before the dashed line of local stability; Adam does not diverge."
     )
-    return Figure("steps", figure, columns, alt, method="trained", drift_atol=1e-10)
+    return Figure("steps", figure, columns, alt, method="trained")
 
 
 def _times(n: int) -> np.ndarray:

@@ -48,7 +48,7 @@ def rates(steps: Steps, factors, errors: np.ndarray) -> Figure:
         " Newton's hardly at all; every run lies on its predicted curve. Right: the error against Newton steps falls to"
         " rounding for step sizes inside the range, soon stays level at its end, and grows beyond it."
     )
-    return Figure("rates", figure, columns, alt, drift_atol=1e-6)
+    return Figure("rates", figure, columns, alt)
 
 
 def fixed_alpha(found: FixedAlpha, limit: float | None) -> Figure:
@@ -117,7 +117,7 @@ def solvers(by_steps: dict, by_length: dict[str, Estimate], sigma2: float) -> Fi
         " with the levels of least squares and ridge. Right: mean squared error against the number of examples for"
         " Newton stopped after several numbers of steps, for least squares and for ridge."
     )
-    return Figure("solvers", figure, columns, alt, method="monte-carlo", drift_atol=1e-9)
+    return Figure("solvers", figure, columns, alt, method="monte-carlo")
 
 
 def _along(axis, estimate, colour, line, label, shade):

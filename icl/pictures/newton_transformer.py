@@ -49,7 +49,7 @@ def walk(found: Walk) -> Figure:
         " last layer writes the query's answer. Below: the answers after each layer of designs A prime and C approach"
         " least squares."
     )
-    return Figure("walk", figure, columns, alt, drift_atol=1e-10)
+    return Figure("walk", figure, columns, alt)
 
 
 def _to_scale(tokens, blocks):

@@ -47,7 +47,7 @@ def steps_against_n(
         "n times the step against the context length on a logarithmic axis: every family rises towards 1 along its own"
         " curve, but for the pure quadratic, which stays at 0. Measured points lie on the curves."
     )
-    return Figure(name, figure, columns, alt, method="monte-carlo", drift_atol=1e-9)
+    return Figure(name, figure, columns, alt, method="monte-carlo")
 
 
 def _spread_labels(heights, gap: float = 0.075):
@@ -88,7 +88,7 @@ def deviations(families: dict[str, Family], predicted: dict[str, dict], measured
         "Four panels of dots, one row a family: the measured a, b, step and risk lie around zero deviation; the bars of"
         " five standard errors stay within two per cent for light-tailed families and are wider for the cubic ones."
     )
-    return Figure("deviations", figure, columns, alt, method="monte-carlo", drift_atol=1e-9)
+    return Figure("deviations", figure, columns, alt, method="monte-carlo")
 
 
 def views(shown: list[View]) -> Figure:
@@ -115,7 +115,7 @@ def views(shown: list[View]) -> Figure:
         "Six small pictures, one target each, drawn along a line through the origin, with the predictions after several"
         " context lengths: always straight lines through the origin, flat for the quadratic target."
     )
-    return Figure("views", figure, columns, alt, method="monte-carlo", drift_atol=1e-9)
+    return Figure("views", figure, columns, alt, method="monte-carlo")
 
 
 def risk_split(
@@ -151,7 +151,7 @@ def risk_split(
         "Stacked bars, one a family: the risk as a share of the zero predictor's, split into label noise, the part no"
         " linear function explains, and the part that a longer context would remove. Measured risks end the bars."
     )
-    return Figure("risk_split", figure, columns, alt, method="monte-carlo", drift_atol=1e-9)
+    return Figure("risk_split", figure, columns, alt, method="monte-carlo")
 
 
 def penalties(shown: dict[str, tuple[SignSymmetric, int, Estimate, Estimate]]) -> Figure:
@@ -206,4 +206,4 @@ def learned_steps(families: dict[str, Family], predicted: dict[str, float], lear
         "One row a family: a tick for the predicted step, diamonds for the steps that trained attention has learned."
         " They coincide but for the cubic with a Gaussian direction, where the runs scatter."
     )
-    return Figure("learned_steps", figure, columns, alt, method="trained", drift_atol=1e-6)
+    return Figure("learned_steps", figure, columns, alt, method="trained")

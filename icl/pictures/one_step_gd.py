@@ -27,7 +27,7 @@ def weights(predicted: EffectiveParameters, exact: EffectiveParameters, sampled:
         "Three heat maps side by side: the predicted weights, those found on the exact loss and those found on samples."
         " All three show a constant diagonal in the key-query block and zeros elsewhere."
     )
-    return Figure("weights", figure, columns, alt, method="trained", drift_atol=1e-4)
+    return Figure("weights", figure, columns, alt, method="trained")
 
 
 def _gauge_fixed(effective: EffectiveParameters) -> np.ndarray:
@@ -72,7 +72,7 @@ def risk_against_n(d: int, n: int, sigma2: float, exact: Sweep, sampled: dict[in
         "Risk against context length on a logarithmic axis. The curve of one gradient step falls from the zero"
         " predictor's level; trained attention lies on it; ridge regression lies below and least squares joins it."
     )
-    return Figure("risk_against_n", figure, columns, alt, method="trained", drift_atol=1e-7)
+    return Figure("risk_against_n", figure, columns, alt, method="trained")
 
 
 # Where a curve's name stands beside its first point past a third of the axis: shift in points, alignment.
@@ -118,7 +118,7 @@ def step_sizes(d: int, n: int, sigma2: float, along_n: Sweep, along_noise: Sweep
         "Two panels: n times the step size rises with context length towards 1 and falls with noise."
         " The steps learned by training lie on the predicted curves."
     )
-    return Figure("step_sizes", figure, columns, alt, drift_atol=1e-7)
+    return Figure("step_sizes", figure, columns, alt)
 
 
 def training_curves(sampled: list[Training], exact: Training, floor: float) -> Figure:
@@ -181,7 +181,7 @@ def landscape_d2(n: int, sigma2: float, ends: Restarts) -> Figure:
         " near a right angle; dots show that random starts end in both. Right: the context length from which a second"
         " valley exists grows with d."
     )
-    return Figure("landscape_d2", figure, columns, alt, drift_atol=1e-9)
+    return Figure("landscape_d2", figure, columns, alt)
 
 
 def _angle(effective: EffectiveParameters) -> float:

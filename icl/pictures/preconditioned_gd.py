@@ -23,7 +23,7 @@ def weights(target: np.ndarray, exact: EffectiveParameters, sampled: EffectivePa
         "Three heat maps of the preconditioner side by side: predicted, learned on the exact loss and learned"
         " on samples. All three show the same pattern of entries."
     )
-    return Figure("weights", figure, columns, alt, method="trained", drift_atol=1e-3)
+    return Figure("weights", figure, columns, alt, method="trained")
 
 
 def eigenvalues(law: PromptLaw, exact: EffectiveParameters) -> Figure:
@@ -46,7 +46,7 @@ def eigenvalues(law: PromptLaw, exact: EffectiveParameters) -> Figure:
         "Eigenvalues of the preconditioner against those of H on logarithmic axes. Newton's line rises as h falls; the"
         " predicted curve bends away from it and levels off; learned eigenvalues lie on the predicted curve."
     )
-    return Figure("eigenvalues", figure, columns, alt, drift_atol=1e-4)
+    return Figure("eigenvalues", figure, columns, alt)
 
 
 def only_second_moment(target: np.ndarray, found: dict[str, Regression]) -> Figure:

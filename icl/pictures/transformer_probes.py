@@ -6,8 +6,6 @@ from icl.chapters.transformer_study import FIRST, ProbeWarning, Study
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
 MODEL = COLOURS["trained_sampled"]
-# A drift allowance in log error: retrained weights or another instruction set move single probes by parts of a per cent
-DRIFT = 0.05
 
 
 def training_curves(records: dict[str, dict]) -> Figure:
@@ -25,7 +23,7 @@ def training_curves(records: dict[str, dict]) -> Figure:
         axis.legend()
     columns["test_error"] = np.array(ends)
     alt = "Training loss against step for three seeds, on a logarithmic axis: the curves fall together by four decades."
-    return Figure("training_transformers", figure, columns, alt, method="trained", drift_atol=DRIFT)
+    return Figure("training_transformers", figure, columns, alt, method="trained")
 
 
 def layer_errors(study: Study) -> Figure:
@@ -50,7 +48,7 @@ def layer_errors(study: Study) -> Figure:
         "Probe error against layer on a logarithmic axis, three seeds, two kinds of probe. Errors fall by a factor of"
         " a few a layer up to layer five; then they stall, and behind the last layer's LayerNorm fall once more."
     )
-    return Figure("layer_errors", figure, columns, alt, method="trained", drift_atol=DRIFT)
+    return Figure("layer_errors", figure, columns, alt, method="trained")
 
 
 def matched_steps(study: Study, *, name: str = "matched_steps") -> Figure:
@@ -84,7 +82,7 @@ def matched_steps(study: Study, *, name: str = "matched_steps") -> Figure:
         "Two panels with the step count at which an algorithm's error equals the layer's, with intervals. Left, Newton:"
         " roughly a straight line. Right, gradient descent on a logarithmic axis: roughly a straight line too."
     )
-    return Figure(name, figure, columns, alt, method="trained", drift_atol=50.0)
+    return Figure(name, figure, columns, alt, method="trained")
 
 
 def probe_warning(found: ProbeWarning) -> Figure:
@@ -106,4 +104,4 @@ def probe_warning(found: ProbeWarning) -> Figure:
         "Error against layer: the Newton steps' errors fall slowly; the probe's lie below them everywhere, more than"
         " ten times at layer two, and rise again at layer four."
     )
-    return Figure("probe_warning", figure, columns, alt, method="monte-carlo", drift_atol=1e-6)
+    return Figure("probe_warning", figure, columns, alt, method="monte-carlo")

@@ -37,7 +37,7 @@ def against_steps(study: Study, levels: dict[str, tuple[str, float]], *, name: s
         left.set_xticks(study.layers)
         right.set(xscale="log", xlabel="steps")
         right.legend(fontsize=8.5)
-    return Figure(name, figure, columns, alt, method="trained", drift_atol=0.05)
+    return Figure(name, figure, columns, alt, method="trained")
 
 
 def widths(widths: list[int], found: list[Estimate], d: int) -> Figure:
@@ -53,7 +53,7 @@ def widths(widths: list[int], found: list[Estimate], d: int) -> Figure:
         axis.minorticks_off()
     columns = {"width": np.array(widths), "share": shares, "two_stderr": bars}
     alt = "Test error as a share of the error of answering 0, against the width, both axes logarithmic: it falls."
-    return Figure("widths", figure, columns, alt, method="trained", drift_atol=0.05)
+    return Figure("widths", figure, columns, alt, method="trained")
 
 
 def lstm(found: Closeness) -> Figure:
@@ -77,7 +77,7 @@ def lstm(found: Closeness) -> Figure:
         "Similarity of errors with Newton, gradient descent and online gradient descent. Published: the transformer's"
         " falls from left to right, the LSTM's rises. Ours: both fall, the LSTM's less."
     )
-    return Figure("lstm", figure, columns, alt, method="trained", drift_atol=0.02)
+    return Figure("lstm", figure, columns, alt, method="trained")
 
 
 def nonlinear(study: Study, ridge: float, kernel: float) -> Figure:
@@ -101,7 +101,7 @@ def nonlinear(study: Study, ridge: float, kernel: float) -> Figure:
     columns = {"layer": study.layers, "error": found, "stderr": stderrs, "ridge": np.array([ridge])}
     columns["kernel"] = np.array([kernel])
     alt = "Probe error against the layer on network targets: it falls to near the lower of two dashed lines."
-    return Figure("nonlinear", figure, columns, alt, method="trained", drift_atol=0.05)
+    return Figure("nonlinear", figure, columns, alt, method="trained")
 
 
 def quasi_newton(newton: list[Similarity], rivals: dict[str, list[Similarity]]) -> Figure:
@@ -128,4 +128,4 @@ def quasi_newton(newton: list[Similarity], rivals: dict[str, list[Similarity]]) 
         "Best similarity of errors less Newton's, against the layer: gradient descent lies slightly above zero, L-BFGS"
         " slightly below, conjugate gradients and BFGS further below."
     )
-    return Figure("quasi_newton", figure, columns, alt, method="trained", drift_atol=0.02)
+    return Figure("quasi_newton", figure, columns, alt, method="trained")

@@ -59,7 +59,7 @@ def similarity_maps(
         " best match, ours with intervals. For Newton, published and ours alike, the ridge of the map climbs a straight"
         " line; for gradient descent, whose step axis is logarithmic, it does too."
     )
-    return Figure(name, figure, columns, alt, method="trained", drift_atol=0.02)
+    return Figure(name, figure, columns, alt, method="trained")
 
 
 def _best_steps(axis, runs: list[Similarity], algorithm: str) -> dict[str, np.ndarray]:
@@ -102,7 +102,7 @@ def similarity_parts(parts: dict[str, list[list[Similarity]]], d: int) -> Figure
         " it stays near one. Over the last positions it falls from 0.9 to almost 0. Newton and gradient descent lie on"
         " top of each other everywhere."
     )
-    return Figure("similarity_parts", figure, columns, alt, method="trained", drift_atol=0.02)
+    return Figure("similarity_parts", figure, columns, alt, method="trained")
 
 
 def similarity_steps(etas: np.ndarray, fixed: list[Estimate], adapted: Estimate) -> Figure:
@@ -121,7 +121,7 @@ def similarity_steps(etas: np.ndarray, fixed: list[Estimate], adapted: Estimate)
         axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, 0.97))
     columns = {"eta": etas, "advantage": means, "stderr": errors, "adapted": np.array([adapted.mean])}
     alt = "Similarity with Newton less similarity with gradient descent, for several step sizes: below zero for all."
-    return Figure("similarity_steps", figure, columns, alt, method="trained", drift_atol=0.01)
+    return Figure("similarity_steps", figure, columns, alt, method="trained")
 
 
 def published_size(found: Study, published: SimilarityMaps) -> list[Figure]:

@@ -2,7 +2,7 @@
 
 A baseline is a folder `baselines/<profile>/<chapter>/` with one CSV per figure and `claims.csv`, in the layout of
 pytest-regressions' `num_regression`, which the test suite uses on the same files; `provenance.json` says how they were
-made. A number may drift by rtol · |baseline| + atol; both come from the way the number was made.
+made. How far a number may be from its baseline is the business of `tolerances`.
 """
 
 import csv
@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from icl.claims import DRIFT, FAILS, HOLDS, NOT_RUN, catalogue
+from icl.claims import FAILS, HOLDS, NOT_RUN
 from icl.files import csv_text, write_atomically
 from icl.validation import InputError
 from icl.workflow.layout import BASELINES
 from icl.workflow.ledgers import read_figure, read_ledger
 from icl.workflow.owners import Owners
+from icl.workflow.tolerances import CLAIM_ROWS, Tolerance, measured, of_claim, of_column
 
 _PROVENANCE = "provenance.json"
 _VERDICTS = (FAILS, HOLDS, NOT_RUN)
@@ -28,15 +29,12 @@ _VERDICTS = (FAILS, HOLDS, NOT_RUN)
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of one figure, or of a chapter's claims (a column a claim): columns by name, labels of the rows.
-
-    `tolerances` gives each column its {"rtol": …, "atol": …}.
-    """
+    """Numbers of one figure, or of a chapter's claims (a column a claim): columns by name, labels of the rows."""
 
     name: str
     columns: dict[str, np.ndarray]
     rows: list
-    tolerances: dict[str, dict[str, float]]
+    tolerances: dict[str, Tolerance]
 
 
 @dataclass(frozen=True)
@@ -56,27 +54,23 @@ class Move:
 
 def tables(folder: Path, chapter: str) -> list[Table]:
     """Every table of a run: one per figure, and `claims`. Raises InputError where the run is incomplete."""
-    ledger = read_ledger(folder, chapter)
-    result = [_claims_table(chapter, ledger)]
+    ledger, seen = read_ledger(folder, chapter), measured(chapter)
+    result = [_claims_table(ledger, seen)]
     for name, entry in ledger["figures"].items():
         columns = parse_csv(read_figure(folder, ledger, name, "csv"), f"{name}.csv of {chapter}")
-        tolerance = {"rtol": entry["rtol"], "atol": entry["atol"]}
+        tolerances = {column: of_column(entry["rtol"], seen.get(f"{name}.{column}")) for column in columns}
         rows = range(max(map(len, columns.values())))
-        result.append(Table(name, columns, list(rows), dict.fromkeys(columns, tolerance)))
+        result.append(Table(name, columns, list(rows), tolerances))
     return result
 
 
-def _claims_table(chapter: str, ledger: dict) -> Table:
-    entries, rows = catalogue(chapter), ["predicted", "measured", "stderr"]
+def _claims_table(ledger: dict, seen: dict[str, dict]) -> Table:
     columns, tolerances = {}, {}
     for claim in ledger["claims"]:
-        numbers = [math.nan if claim[row] is None else claim[row] for row in rows]
+        numbers = [math.nan if claim[row] is None else claim[row] for row in CLAIM_ROWS[:-1]]
         columns[claim["id"]] = np.array([*numbers, _VERDICTS.index(claim["verdict"])], dtype=float)
-        rtol, size = DRIFT[claim["method"]], abs(claim["predicted"] or 0)
-        # a standard error over trainings is a difference of nearly equal numbers: it moves with their size, not its
-        # own; ten times what it moved on another processor
-        tolerances[claim["id"]] = {"rtol": rtol, "atol": entries[claim["id"]]["drift_atol"] + 0.1 * rtol * size}
-    return Table("claims", columns, [*rows, "verdict"], tolerances)
+        tolerances[claim["id"]] = of_claim(claim["method"], claim["predicted"], seen.get(f"claims.{claim['id']}"))
+    return Table("claims", columns, CLAIM_ROWS, tolerances)
 
 
 def compare(folder: Path, baselines: Path, chapter: str) -> list[Move]:
@@ -99,13 +93,10 @@ def compare(folder: Path, baselines: Path, chapter: str) -> list[Move]:
     return moves
 
 
-def move_and_allowance(new: np.ndarray, old: np.ndarray, tolerance: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
-    """How far each number moved and how far it may, (rows,) each: |new − old| and rtol · |old| + atol.
-
-    The move is NaN where both are the same infinity.
-    """
+def move_and_allowance(new: np.ndarray, old: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarray, np.ndarray]:
+    """How far each number moved and how far it may, (rows,) each; the move is NaN where both are the same infinity."""
     with np.errstate(invalid="ignore"):
-        return np.abs(new - old), tolerance["rtol"] * np.abs(old) + tolerance["atol"]
+        return np.abs(new - old), tolerance.allowed(old)
 
 
 def _moves(chapter: str, table: Table, baseline: dict[str, np.ndarray], owners: Owners) -> list[Move]:
@@ -122,7 +113,8 @@ def _moves(chapter: str, table: Table, baseline: dict[str, np.ndarray], owners: 
             moves.append(Move(where, f"had {len(old)} rows and has {len(new)}", owners.of(table.name, name)))
             continue
         move, allowed = move_and_allowance(new, old, tolerance)
-        for row in np.flatnonzero(~np.isclose(new, old, equal_nan=True, **tolerance)):
+        near = np.isclose(new, old, equal_nan=True, rtol=tolerance.rtol, atol=tolerance.atol(old))
+        for row in np.flatnonzero(~near):
             change = f"{old[row]:.12g} → {new[row]:.12g}, a move of {move[row]:.3g}"
             message = f"{change} (allowed against the baseline: {allowed[row]:.3g})"
             moves.append(Move(f"{where} [{table.rows[row]}]", message, owners.of(table.name, name)))

@@ -13,6 +13,7 @@ from icl.workflow.layout import BASELINES
 from icl.workflow.ledgers import claims_of, read_ledger
 from icl.workflow.owners import share_of_slack
 from icl.workflow.stage import pages
+from icl.workflow.tolerances import Tolerance
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def margins(folder: Path, baselines: Path, chapter: str) -> Margins:
     for table in tables(folder, chapter):
         path = Path(baselines) / chapter / f"{table.name}.csv"
         old = read_csv(path) if path.exists() else {}
-        for name in table.columns.keys() & old.keys():
+        for name in filter(old.__contains__, table.columns):
             share = shares(table.columns[name], old[name], table.tolerances[name])
             count += len(share)
             if share.size and share.max() > drift:
@@ -53,13 +54,32 @@ def margins(folder: Path, baselines: Path, chapter: str) -> Margins:
     return Margins(chapter, count, drift, drift_at, len(claims), theory, theory_at)
 
 
-def shares(new: np.ndarray, old: np.ndarray, tolerance: dict[str, float]) -> np.ndarray:
+def shares(new: np.ndarray, old: np.ndarray, tolerance: Tolerance) -> np.ndarray:
     """Each finite number's move as a share of the drift allowed, (rows,); infinite where none is and it moved."""
     length = min(len(new), len(old))
-    new, old = new[:length], old[:length]
-    finite = np.isfinite(new) & np.isfinite(old)
-    move, allowed = move_and_allowance(new[finite], old[finite], tolerance)
+    finite = np.isfinite(new[:length]) & np.isfinite(old[:length])
+    move, allowed = move_and_allowance(new[:length], old[:length], tolerance)
+    move, allowed = move[finite], allowed[finite]
     return np.divide(move, allowed, out=np.where(move > 0, np.inf, 0.0), where=allowed > 0)
+
+
+def leeway(folder: Path, baselines: Path, chapter: str) -> dict[str, np.ndarray]:
+    """Table.column → how far each of its numbers may move, as a share of its size, (rows,); verdicts are left out.
+
+    0 for numbers that may be nothing but rounding: those below 1e-9 or a millionth of their column's largest, and
+    those of a claim that something is 0.
+    """
+    result = {}
+    for table in tables(folder, chapter):
+        path = Path(baselines) / chapter / f"{table.name}.csv"
+        old = read_csv(path) if path.exists() else {}
+        for name in filter(old.__contains__, table.columns):
+            size, allowed = np.abs(old[name]), table.tolerances[name].allowed(old[name])
+            if table.name == "claims":
+                size, allowed = size[:-1] * (size[0] != 0), allowed[:-1]
+            known = np.isfinite(size) & (size > max(1e-9, 1e-6 * np.max(size, where=np.isfinite(size), initial=0.0)))
+            result[f"{table.name}.{name}"] = np.divide(allowed, size, out=np.zeros(len(size)), where=known)
+    return result
 
 
 def contents() -> dict[str, list[str]]:

@@ -70,7 +70,8 @@ def check(profile):
         click.echo(str(margins(run_folder(profile), BASELINES / profile, name)))
     for move in moves:
         click.echo(str(move))
-    click.echo(f"{len(moves)} numbers moved." if moves else "Every number is where its baseline is.")
+    hint = "If only the machine is another, `make drift` measures how far they may."
+    click.echo(f"{len(moves)} numbers moved. {hint}" if moves else "Every number is where its baseline is.")
     if moves:
         raise SystemExit(1)
 
@@ -132,11 +133,11 @@ def drift(chapters, profile):
     from icl.workflow.drift import measure, save
 
     for name in [check_chapter(chapter) for chapter in chapters] or CHAPTERS:
-        moves = measure(name, profile)
-        for machine, found in moves.items():
-            words = "; ".join(f"{kind} {entry['value']:.2g} ({entry['at']})" for kind, entry in found.items())
+        found = measure(name, profile)
+        for machine, kinds in found["machines"].items():
+            words = "; ".join(f"{kind} {entry['value']:.2g} ({entry['at']})" for kind, entry in kinds.items())
             click.echo(f"{name}, {machine}: {words}")
-        save(name, moves)
+        save(name, found)
 
 
 @commands.command()

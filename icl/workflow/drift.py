@@ -1,21 +1,26 @@
 """How far the numbers move when the machine changes: two threads in place of one, another instruction set.
 
 The libraries' own switches choose the instruction set, so one machine can play several. What is measured is written
-to `measurements/drift.json`; the page on trust shows it, and the tolerances against the baselines rest on it.
+to `measurements/drift.json`, a part for each processor; the page on trust shows it, and the tolerances against the
+baselines are made of it.
 """
 
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
-from icl.claims import DRIFT
+from icl.claims import DRIFT, Claim
 from icl.files import read_sealed, sealed, write_atomically
 from icl.parameters import PROFILES, check_parameters
-from icl.workflow.baselines import move_and_allowance, tables
+from icl.workflow.baselines import Table, tables
 from icl.workflow.layout import BUILD, MEASUREMENTS, run_folder
-from icl.workflow.run import run_chapter
+from icl.workflow.ledgers import claims_of, read_ledger
+from icl.workflow.run import processor, run_chapter
+from icl.workflow.tolerances import CLAIM_ROWS, claim_moves, larger, largest_moves
 
-# NumPy, OpenBLAS (SciPy's too), MKL, oneDNN and PyTorch's own kernels, each asked for its plainest code.
+# NumPy, OpenBLAS (SciPy's too), MKL, oneDNN and PyTorch's own kernels, each asked for its plainest code, or for what
+# processors without AVX-512 run.
 _PLAIN = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Haswell",
@@ -23,64 +28,101 @@ _PLAIN = {
     "ONEDNN_MAX_CPU_ISA": "SSE41",
     "ATEN_CPU_CAPABILITY": "default",
 }
+_AVX2 = {
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+}
 _TWO = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "OMP_WAIT_POLICY": "PASSIVE"}
-MACHINES = {"two threads": _TWO, "plain instructions": _PLAIN}
+MACHINES = {"two threads": _TWO, "AVX2": _AVX2, "plain instructions": _PLAIN}
 _KINDS = {DRIFT["exact"]: "float64", DRIFT["trained"]: "float32"}
+_MEASURED, _VERDICT = CLAIM_ROWS.index("measured"), CLAIM_ROWS.index("verdict")
+_SMALL = 1e-6  # of the largest number of its column: less may be nothing but rounding, and has no relative move
 
 
-def measure(chapter: str, profile: str = PROFILES[0]) -> dict[str, dict]:
-    """Run `chapter` on each of MACHINES; returns, for each, what `compare` says of it and of the book's last run.
+def measure(chapter: str, profile: str = PROFILES[0]) -> dict:
+    """Run `chapter` on each of MACHINES and compare with the book's last run.
 
-    Runs lie under `_build/drift`. Raises InputError and WorkflowError as `run_chapter`, and where the book has not run.
+    Returns for each machine what `compare` says, under "machines", and under "columns" the largest moves of each column
+    over all of them. Runs lie under `_build/drift`. Raises InputError and WorkflowError as `run_chapter`, and where
+    the book has not run.
     """
-    parameters, result = check_parameters(chapter, profile=profile), {}
-    tables(run_folder(profile), chapter)
+    parameters, usual = check_parameters(chapter, profile=profile), tables(run_folder(profile), chapter)
+    machines, columns = {}, {}
     for name, environment in MACHINES.items():
         folder = BUILD / "drift" / name.replace(" ", "_")
         run_chapter(chapter, folder, parameters, environment=environment)
-        result[name] = compare(run_folder(profile), folder, chapter)
-    return result
+        other = tables(folder, chapter)
+        machines[name] = compare(usual, other)
+        for column, found in moves(usual, other).items():
+            columns[column] = larger(found, columns.get(column, found))
+    claims = claims_of(read_ledger(run_folder(profile), chapter))
+    return {"machines": machines, "columns": columns | typical(columns, claims)}
 
 
-def compare(usual: Path, other: Path, chapter: str) -> dict:
-    """The largest relative moves of float64 and of float32 numbers, and the largest move as a share of what is allowed.
+def moves(usual: list[Table], other: list[Table]) -> dict[str, dict]:
+    """Table.column → its largest moves, as `tolerances` keeps them; those that did not move are left out."""
+    found = {
+        f"{before.name}.{name}": (claim_moves if before.name == "claims" else largest_moves)(after.columns[name], old)
+        for before, after in zip(usual, other, strict=True)
+        for name, old in before.columns.items()
+    }
+    return {name: one for name, one in found.items() if np.any(one["absolute"])}
 
-    Relative moves leave out numbers that are themselves rounding, that is, those with an allowance of their own.
+
+def typical(columns: dict[str, dict], claims: list[Claim]) -> dict[str, dict]:
+    """The claims that moved, by no less than half of their kind did, in units of what theory allows.
+
+    One number may agree with another machine's by luck, and would then fail on the next. Where theory says 0 a claim
+    measures rounding, and moves by no less than itself.
     """
+    found = {}
+    for method in DRIFT:
+        kin = {f"claims.{claim.id}": claim for claim in claims if claim.method == method and claim.tolerance}
+        moved = {name: columns[name]["absolute"] for name in kin.keys() & columns.keys()}
+        shares = {name: rows[_MEASURED] / kin[name].tolerance for name, rows in moved.items() if rows[_MEASURED]}
+        for name, share in shares.items():
+            itself = 0.0 if kin[name].predicted else abs(kin[name].measured)
+            absolute = [*moved[name]]
+            absolute[_MEASURED] = max(max(share, median(shares.values())) * kin[name].tolerance, itself)
+            found[name] = {"absolute": absolute}
+    return found
+
+
+def compare(usual: list[Table], other: list[Table]) -> dict:
+    """The largest relative moves of float64 and of float32 numbers, each with the place where it happened."""
     largest: dict[str, dict] = {}
-    for before, after in zip(tables(usual, chapter), tables(other, chapter), strict=True):
+    for before, after in zip(usual, other, strict=True):
         for name, old in before.columns.items():
-            tolerance = before.tolerances[name]
-            new = after.columns[name]
-            move, allowed = move_and_allowance(new, old, tolerance)
-            move[np.isnan(new) != np.isnan(old)] = np.inf
-            size = np.where(allowed <= 1.2 * tolerance["rtol"] * np.abs(old), np.abs(old), np.inf)
-            where = f"{before.name}.{name}"
-            _keep(largest, "share_of_allowed", where, _ratio(move, allowed))
-            _keep(largest, _KINDS[tolerance["rtol"]], where, _ratio(move, size))
+            kind = _KINDS[before.tolerances[name].rtol]
+            rows = slice(None)
+            if before.name == "claims":
+                rows = slice(_VERDICT if old[0] else 0)  # where theory says 0 nothing is a share of it
+            value = _relative_move(after.columns[name][rows], old[rows])
+            if kind not in largest or value > largest[kind]["value"]:
+                largest[kind] = {"value": value, "at": f"{before.name}.{name}"}
     return largest
 
 
-def _ratio(move: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """The move in its units; 0 where there is no unit, infinite where a number came out of infinity or NaN."""
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(move), np.inf, move / np.where(unit > 0, unit, np.inf))
+def _relative_move(new: np.ndarray, old: np.ndarray) -> float:
+    """Of all numbers but the _SMALL ones; infinite where a number came out of infinity or NaN."""
+    if not np.array_equal(np.isfinite(new), np.isfinite(old)):
+        return np.inf
+    new, old = new[np.isfinite(new)], old[np.isfinite(old)]
+    size = np.where(np.abs(old) > _SMALL * np.abs(old).max(initial=0.0), np.abs(old), np.inf)
+    return float((np.abs(new - old) / size).max(initial=0.0))
 
 
-def _keep(largest: dict, kind: str, where: str, values: np.ndarray) -> None:
-    """Take the largest of `values` into account; NaN stands where there was nothing to move."""
-    value = float(np.nanmax(values, initial=0.0))
-    if kind not in largest or value > largest[kind]["value"]:
-        largest[kind] = {"value": value, "at": where}
-
-
-def save(chapter: str, moves: dict[str, dict]) -> Path:
-    """Set the moves of one chapter in `measurements/drift.json`, beside those of the others."""
+def save(chapter: str, found: dict) -> Path:
+    """Set what one chapter did on this processor in `measurements/drift.json`, beside everything else there."""
     path = MEASUREMENTS / "drift.json"
-    chapters = read_sealed(path)["chapters"] if path.exists() else {}
+    processors = read_sealed(path)["processors"] if path.exists() else {}
+    here = dict(sorted((processors.get(processor(), {}) | {chapter: found}).items()))
     content = {
         "machines": MACHINES,
         "limits": {kind: rtol for rtol, kind in _KINDS.items()},
-        "chapters": dict(sorted((chapters | {chapter: moves}).items())),
+        "processors": dict(sorted((processors | {processor(): here}).items())),
     }
     return write_atomically(path, sealed(content))

@@ -44,7 +44,6 @@ class _Figure(_Strict):
     columns: list[str]
     rows: int
     rtol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    atol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     sha256: dict[Literal["csv", "svg"], _Digest]
     cell: int | None = None
 

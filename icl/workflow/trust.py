@@ -2,19 +2,23 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from icl.claims import shown_number
 from icl.files import read_json, write_atomically
 from icl.parameters import CHAPTERS
-from icl.workflow.checking import Margins, margins
+from icl.workflow.checking import Margins, leeway, margins
 from icl.workflow.layout import BASELINES, MEASUREMENTS, repository, run_folder
 
+_LIMITS = {1e-8: "$10^{-8}$", 1e-4: "$10^{-4}$", 0.01: "1 %", 0.1: "10 %"}
+_LOOSE = max(_LIMITS)
 PAGES = ("book/trust.md", "book/checklists.md")
 
 
 def complete(tree: Path, profile: str) -> None:
     """Write the generated tables into a staged tree, and turn `repo:` links of its pages into addresses."""
     measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest(), "times": _times()}
-    tables = {"margins": _margins(profile), **measured}
+    tables = {"margins": _margins(profile), "leeway": _leeway(profile), **measured}
     for name, text in tables.items():
         write_atomically(tree / "generated" / f"trust_{name}.md", text + "\n")
     for page in PAGES:
@@ -43,15 +47,40 @@ def _total(found: list[Margins]) -> str:
 def _drift() -> str:
     if (content := _measured("drift")) is None:
         return _missing("drift")
-    head = "| chapter | machine | float64 | float32 training | of what is allowed |\n|---|---|---|---|---|"
+    head = "| processor | chapter | changed | float64 | float32 training |\n|---|---|---|---|---|"
     rows = []
-    for chapter, machines in content["chapters"].items():
-        for machine, moves in machines.items():
-            kinds = [moves.get(kind, {"value": None, "at": ""}) for kind in ("float64", "float32", "share_of_allowed")]
-            numbers = ["–" if kind["value"] is None else shown_number(kind["value"], 2) for kind in kinds[:2]]
-            last = f"{_share(kinds[2]['value'])} {_at(kinds[2]['at'])}"
-            rows.append(f"| {_number(chapter)} | {machine} | {numbers[0]} | {numbers[1]} | {last} |")
+    for processor, chapters in content["processors"].items():
+        for chapter, found in chapters.items():
+            for machine, moves in found["machines"].items():
+                shown = [_moved(moves.get(kind)) for kind in ("float64", "float32")]
+                rows.append(f"| {processor} | {_number(chapter)} | {machine} | {shown[0]} | {shown[1]} |")
     return "\n".join([head, *rows])
+
+
+def _moved(largest: dict | None) -> str:
+    if largest is None:
+        return "–"
+    return f"{shown_number(largest['value'], 2)} {_at(largest['at'])}" if largest["value"] else "0"
+
+
+def _leeway(profile: str) -> str:
+    found = {
+        f"{_number(name)}: {column}": shares
+        for name in CHAPTERS
+        if (BASELINES / profile / name).is_dir()
+        for column, shares in leeway(run_folder(profile), BASELINES / profile, name).items()
+    }
+    numbers = np.concatenate([shares[shares > 0] for shares in found.values()] or [np.zeros(0)])
+    if not len(numbers):
+        return f"There are no baselines for the profile `{profile}`."
+    rows, below = ["| may move by at most | numbers |", "|---|---|"], 0
+    for limit, name in _LIMITS.items():
+        count = int((numbers <= limit).sum()) - below
+        below += count
+        rows.append(f"| {name} of its size | {count} |")
+    loose = [column for column, shares in found.items() if (shares > _LOOSE).any()]
+    rows.append(f"| more | {len(numbers) - below} |")
+    return "\n".join([*rows, "", f"More than 10 % only in {', '.join(f'`{column}`' for column in loose) or 'none'}."])
 
 
 def _trials() -> str:

@@ -2,12 +2,13 @@
 
 from functools import partial
 
+import numpy as np
 import pandas
 import pytest
 
 from icl.claims import catalogue
 from icl.parameters import CHAPTERS
-from icl.workflow.baselines import compare, tables
+from icl.workflow.baselines import compare, read_csv, tables
 from icl.workflow.layout import BASELINES, run_folder
 from icl.workflow.ledgers import failures, read_ledger
 
@@ -24,9 +25,18 @@ def test_numbers_have_not_moved(num_regression, monkeypatch, chapter, name):
     # a column that happens to hold whole numbers would be read as integers, and compared without any tolerance
     monkeypatch.setattr(pandas, "read_csv", partial(pandas.read_csv, dtype=dict.fromkeys(table.columns, float)))
     index = table.rows if name == "claims" else None
-    num_regression.check(
-        dict(table.columns), tolerances=table.tolerances, fullpath=COMMITTED / chapter / f"{name}.csv", data_index=index
-    )
+    committed, rows = COMMITTED / chapter / f"{name}.csv", len(table.rows)
+    tolerances = {
+        column: {"rtol": table.tolerances[column].rtol, "atol": _padded(table.tolerances[column].atol(old), rows)}
+        for column, old in read_csv(committed).items()
+        if column in table.columns
+    }
+    num_regression.check(dict(table.columns), tolerances=tolerances, fullpath=committed, data_index=index)
+
+
+def _padded(allowed, rows):
+    """A short column ends in empty cells, which may not become numbers."""
+    return np.pad(allowed, (0, max(rows - len(allowed), 0)))
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

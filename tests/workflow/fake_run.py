@@ -15,7 +15,7 @@ def ledger(chapter, **changes) -> dict:
     claim = dict(
         id=id, **described, predicted=1.5, measured=1.25, stderr=0.1, tolerance=0.0, verdict="holds", reason=""
     )
-    figure = dict(alt="a <line>", columns=["x"], rows=2, rtol=1e-9, atol=0.0)
+    figure = dict(alt="a <line>", columns=["x"], rows=2, rtol=1e-9)
     return dict(
         chapter=chapter, parameters=check_parameters(chapter).model_dump(), claims=[claim | changes],
         numbers={"size": 7.0}, figures={"f": figure},

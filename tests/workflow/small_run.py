@@ -21,7 +21,7 @@ def small_run(folder) -> dict:
         id="thm1.risk", source="s", statement="x.", method="exact", relation="equal",
         predicted=1.0, measured=1.0, stderr=0.0, tolerance=0.0, verdict="holds", reason="",
     )  # fmt: skip
-    figure = dict(alt="a", columns=["x", "y"], rows=2, rtol=1e-9, atol=0.0)
+    figure = dict(alt="a", columns=["x", "y"], rows=2, rtol=1e-9)
     ledger = dict(chapter=CHAPTER, parameters={}, claims=[claim], numbers={}, figures={"f": figure})
     save(folder, ledger, "x,y\n1,nan\n2,inf\n")
     return ledger

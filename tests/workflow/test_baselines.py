@@ -96,7 +96,7 @@ def test_tables_that_are_refused(tmp_path, text):
 
 def test_a_claim_may_drift_as_far_as_its_method_allows(run, monkeypatch):
     """1e-9 of an exact claim's size, and for its standard error a tenth of that."""
-    monkeypatch.setattr(baselines, "catalogue", lambda chapter: {"thm1.risk": {"drift_atol": 0.0}})
+    monkeypatch.setattr(baselines, "measured", lambda chapter: {})
     folder, committed, ledger = run
     for key, moved, noticed in (
         ("measured", 1 + 9e-10, False),
@@ -108,3 +108,17 @@ def test_a_claim_may_drift_as_far_as_its_method_allows(run, monkeypatch):
         content["claims"][0][key] = moved
         write_atomically(folder / f"{CHAPTER}.json", sealed(content))
         assert bool(compare(folder, committed, CHAPTER)) == noticed, (key, moved)
+
+
+def test_a_number_that_was_seen_to_move_may_move_ten_times_as_far(run, monkeypatch):
+    moves = {"f.x": {"absolute": 1e-3, "relative": 1e-3}, "claims.thm1.risk": {"absolute": [0.0, 1e-3, 0.0, 1.0]}}
+    monkeypatch.setattr(baselines, "measured", lambda chapter: moves)
+    folder, committed, ledger = run
+    content = deepcopy(ledger)
+    content["claims"][0]["measured"] = 1.009
+    save(folder, content, "x,y\n1.009,nan\n2.009,inf\n")
+    assert compare(folder, committed, CHAPTER) == []
+    content["claims"][0] |= {"measured": 1.011, "verdict": "fails"}
+    save(folder, content, "x,y\n1.011,nan\n2.009,inf\n")
+    places = [str(move).partition(":")[0] for move in compare(folder, committed, CHAPTER)]
+    assert places == [f"{CHAPTER} claims.thm1.risk [{row}]" for row in ("measured", "verdict")] + [f"{CHAPTER} f.x [0]"]

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from icl.files import sealed, write_atomically
@@ -43,13 +44,10 @@ def test_what_was_not_measured_says_so(measured):
 
 
 def test_what_was_measured_is_shown(measured):
-    moves = {
-        "float64": {"value": 3.2e-12, "at": "claims.a"},
-        "float32": {"value": 0.0, "at": "f.x"},
-        "share_of_allowed": {"value": 0.25, "at": "f.x"},
-    }
-    write_atomically(measured / "drift.json", sealed({"chapters": {"01_x": {"two threads": moves}}}))
-    assert "| 1 | two threads | 3.2e−12 | 0 | 25 % (f.x) |" in trust._drift()
+    moves = {"float64": {"value": 3.2e-12, "at": "claims.a"}, "float32": {"value": 0.0, "at": "f.x"}}
+    machines = {"machines": {"two threads": moves, "AVX2": {}}}
+    write_atomically(measured / "drift.json", sealed({"processors": {"Z80": {"01_x": machines}}}))
+    assert "| Z80 | 1 | two threads | 3.2e−12 (claims.a) | 0 |\n| Z80 | 1 | AVX2 | – | – |" in trust._drift()
     survivor = {"id": "s", "file": "icl/x.py", "caught_by": "", "reason": "the same function"}
     caught = {"id": "c", "file": "icl/x.py", "caught_by": "test_x", "reason": ""}
     mutants = {"faults": 2, "caught": 1, "share": 0.5, "seconds": 1550.0, "workers": 2, "results": [survivor, caught]}
@@ -59,6 +57,17 @@ def test_what_was_measured_is_shown(measured):
     resume = {"kills": 20, "while_running": 18, "seconds_undisturbed": 200, "different": 0}
     write_atomically(measured / "trials.json", sealed({"same": {"files": 7, "different": 0}, "resume": resume}))
     assert "Of 7 files, 0 differed." in trust._trials() and "Of 20 kills, 18 struck" in trust._trials()
+
+
+def test_leeway_is_counted_and_what_has_most_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(trust, "BASELINES", tmp_path)
+    assert trust._leeway("quick") == "There are no baselines for the profile `quick`."
+    (tmp_path / "quick" / "02_preconditioned_gd").mkdir(parents=True)
+    found = {"f.x": np.array([1e-9, 0.0, 1e-5, 0.05]), "f.y": np.array([0.5, 0.1, 0.02, 1e-3])}
+    monkeypatch.setattr(trust, "leeway", lambda folder, baselines, chapter: found)
+    shown = trust._leeway("quick")
+    counts = re.findall(r"\| (\d+) \|", shown)
+    assert counts == ["1", "1", "1", "3", "1"] and shown.endswith("More than 10 % only in `2: f.y`.")
 
 
 def test_times_are_shown_in_minutes(measured):
@@ -92,6 +101,7 @@ def test_links_become_addresses(tmp_path, monkeypatch):
     for page in trust.PAGES:
         write_atomically(tmp_path / page, "[test](repo:tests/x.py)")
     monkeypatch.setattr(trust, "_margins", lambda profile: "")
+    monkeypatch.setattr(trust, "_leeway", lambda profile: "")
     trust.complete(tmp_path, "quick")
     assert (tmp_path / trust.PAGES[0]).read_text() == f"[test]({repository()}/blob/main/tests/x.py)"
     assert (tmp_path / "generated" / "trust_drift.md").exists()

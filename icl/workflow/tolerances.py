@@ -1,0 +1,99 @@
+"""How far a number may be from its baseline: a share of its size, or ten times what it was seen to move.
+
+`make drift` measures the latter, for every column of a figure and every number of a claim, and writes it to
+`measurements/drift.json`, a part for each processor it ran on. No allowance is set by hand, and none of them comes from
+comparing with the baseline, so that a number which a fault moved cannot excuse itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from icl.claims import DRIFT
+from icl.files import read_sealed
+from icl.workflow.layout import MEASUREMENTS
+
+FACTOR = 10.0
+ROUNDING = 1e-14  # some numbers are nothing but the rounding of numbers of order one
+CLAIM_ROWS = ["predicted", "measured", "stderr", "verdict"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What a column may move by; `floor` and `absolute` are numbers or arrays, (rows,).
+
+    rtol : share of a number's size; floor : whatever its size; absolute, relative : the largest moves that were seen,
+    in the column's units and in units of the number; `relative` is None where only the former counts.
+    """
+
+    rtol: float
+    floor: float | np.ndarray = ROUNDING
+    absolute: float | np.ndarray = 0.0
+    relative: float | None = None
+
+    def atol(self, old: np.ndarray) -> np.ndarray:
+        """What is allowed beyond rtol · |old|, (rows,): the floor, and ten times the smaller of the two moves seen."""
+        size = np.where(np.isfinite(old), np.abs(old), 0.0)
+        seen = self.absolute if self.relative is None else np.minimum(self.relative * size, self.absolute)
+        return np.broadcast_to(self.floor + FACTOR * seen, np.shape(old))
+
+    def allowed(self, old: np.ndarray) -> np.ndarray:
+        """How far each number may move, (rows,)."""
+        return self.rtol * np.abs(old) + self.atol(old)
+
+
+def of_column(rtol: float, moves: dict | None) -> Tolerance:
+    """For a figure's column; `moves` as `largest_moves` returns them, or None where they were not measured."""
+    return Tolerance(rtol, **(moves or {}))
+
+
+def of_claim(method: str, predicted: float | None, moves: dict | None) -> Tolerance:
+    """For a claim's column, whose rows are CLAIM_ROWS; `moves` as `claim_moves` returns them. No verdict may change.
+
+    A standard error over trainings is a difference of nearly equal numbers: it moves with their size, not its own.
+    """
+    rtol, may_move = DRIFT[method], np.array([1.0, 1.0, 1.0, 0.0])
+    moves = np.asarray(moves["absolute"]) if moves else 0.0
+    return Tolerance(rtol, (0.1 * rtol * abs(predicted or 0) + ROUNDING) * may_move, moves * may_move)
+
+
+def measured(chapter: str) -> dict[str, dict]:
+    """Table.column → its largest moves on any processor; empty where none were measured.
+
+    Raises InputError for a file that is damaged.
+    """
+    path, result = MEASUREMENTS / "drift.json", {}
+    if not path.exists():
+        return result
+    for processor in read_sealed(path)["processors"].values():
+        for name, moves in processor.get(chapter, {}).get("columns", {}).items():
+            result[name] = larger(moves, result.get(name, moves))
+    return result
+
+
+def larger(first: dict, second: dict) -> dict:
+    """The larger of two measurements of the same column, number by number."""
+    relative = [moves.get("relative") for moves in (first, second)]
+    absolute = np.maximum(first["absolute"], second["absolute"]).tolist()
+    return {"absolute": absolute} | ({} if None in relative else {"relative": max(relative)})
+
+
+def claim_moves(new: np.ndarray, old: np.ndarray) -> dict:
+    """How far each row of a claim moved."""
+    return {"absolute": _moves(new, old).tolist()}
+
+
+def largest_moves(new: np.ndarray, old: np.ndarray) -> dict:
+    """The largest moves of a column's numbers; no `relative` one where a number left 0."""
+    moves, size = _moves(new, old), np.abs(old)
+    absolute = {"absolute": float(moves.max(initial=0.0))}
+    if (moves[size == 0] > 0).any():
+        return absolute
+    relative = np.divide(moves, size, out=np.zeros(len(old)), where=moves > 0)
+    return absolute | {"relative": float(relative.max(initial=0.0))}
+
+
+def _moves(new: np.ndarray, old: np.ndarray) -> np.ndarray:
+    """|new − old|, 0 where either is not finite: what came out of infinity is no drift."""
+    finite = np.isfinite(new) & np.isfinite(old)
+    return np.abs(np.where(finite, new, 0.0) - np.where(finite, old, 0.0))
