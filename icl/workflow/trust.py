@@ -47,20 +47,22 @@ def _total(found: list[Margins]) -> str:
 def _drift() -> str:
     if (content := _measured("drift")) is None:
         return _missing("drift")
-    head = "| processor | chapter | changed | float64 | float32 training |\n|---|---|---|---|---|"
-    rows = []
+    parts = []
     for processor, chapters in content["processors"].items():
+        rows = ["| chapter | float64 | float32 training |", "|---|---|---|"]
         for chapter, found in chapters.items():
-            for machine, moves in found["machines"].items():
-                shown = [_moved(moves.get(kind)) for kind in ("float64", "float32")]
-                rows.append(f"| {processor} | {_number(chapter)} | {machine} | {shown[0]} | {shown[1]} |")
-    return "\n".join([head, *rows])
+            largest = [_largest(found["machines"], kind) for kind in ("float64", "float32")]
+            rows.append(f"| {_number(chapter)} | {largest[0]} | {largest[1]} |")
+        parts += [f"On a processor {processor}:", "\n".join(rows)]
+    return "\n\n".join(parts)
 
 
-def _moved(largest: dict | None) -> str:
-    if largest is None:
+def _largest(machines: dict[str, dict], kind: str) -> str:
+    moves = [(found[kind]["value"], found[kind]["at"], name) for name, found in machines.items() if kind in found]
+    value, at, name = max(moves, key=lambda move: move[0], default=(None, "", ""))
+    if value is None:
         return "–"
-    return f"{shown_number(largest['value'], 2)} {_at(largest['at'])}" if largest["value"] else "0"
+    return f"{shown_number(value, 2)} ({name}: {at})" if value else "0"
 
 
 def _leeway(profile: str) -> str:

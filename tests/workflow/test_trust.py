@@ -45,9 +45,11 @@ def test_what_was_not_measured_says_so(measured):
 
 def test_what_was_measured_is_shown(measured):
     moves = {"float64": {"value": 3.2e-12, "at": "claims.a"}, "float32": {"value": 0.0, "at": "f.x"}}
-    machines = {"machines": {"two threads": moves, "AVX2": {}}}
-    write_atomically(measured / "drift.json", sealed({"processors": {"Z80": {"01_x": machines}}}))
-    assert "| Z80 | 1 | two threads | 3.2e−12 (claims.a) | 0 |\n| Z80 | 1 | AVX2 | – | – |" in trust._drift()
+    machines = {"two threads": moves, "AVX2": {"float64": {"value": 1.2e-12, "at": "f.y"}}}
+    chapters = {"01_x": {"machines": machines}, "02_y": {"machines": {"AVX2": {}}}}
+    write_atomically(measured / "drift.json", sealed({"processors": {"Z80": chapters}}))
+    shown = trust._drift()
+    assert "Z80" in shown and "| 1 | 3.2e−12 (two threads: claims.a) | 0 |\n| 2 | – | – |" in shown
     survivor = {"id": "s", "file": "icl/x.py", "caught_by": "", "reason": "the same function"}
     caught = {"id": "c", "file": "icl/x.py", "caught_by": "test_x", "reason": ""}
     mutants = {"faults": 2, "caught": 1, "share": 0.5, "seconds": 1550.0, "workers": 2, "results": [survivor, caught]}
