@@ -56,11 +56,14 @@ def test_all_processors_count(tmp_path, monkeypatch):
     monkeypatch.setattr(tolerances, "MEASUREMENTS", tmp_path)
     assert tolerances.measured("01_x") == {}
     parts = {
-        "one": {"01_x": {"columns": {"f.x": {"absolute": 1.0}, "f.y": {"absolute": 1.0}}}},
-        "two": {"01_x": {"columns": {"f.x": {"absolute": 2.0}}}, "02_x": {"columns": {"f.z": {"absolute": 9.0}}}},
+        "one": {"01_x": {"columns": {"f.x": {"absolute": 1.0}, "f.y": {"absolute": 2.0}}}},
+        "two": {
+            "01_x": {"columns": {"f.x": {"absolute": 2.0}, "f.y": {"absolute": 1.0}}},
+            "02_x": {"columns": {"f.z": {"absolute": 9.0}}},
+        },
     }
     write_atomically(tmp_path / "drift.json", sealed({"processors": parts}))
-    assert tolerances.measured("01_x") == {"f.x": {"absolute": 2.0}, "f.y": {"absolute": 1.0}}
+    assert tolerances.measured("01_x") == {"f.x": {"absolute": 2.0}, "f.y": {"absolute": 2.0}}
     write_atomically(tmp_path / "drift.json", "{")
     with pytest.raises(InputError, match="drift.json is damaged"):
         tolerances.measured("01_x")
