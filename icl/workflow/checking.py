@@ -1,5 +1,6 @@
 """`icl check`: every number against its two tolerances, and the committed list of pages and chapters."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,12 +9,12 @@ import yaml
 
 from icl.files import dumps, read_json, write_atomically
 from icl.parameters import CHAPTERS
-from icl.workflow.baselines import Move, move_and_allowance, read_csv, tables
+from icl.workflow.baselines import Move, Table, move_and_allowance, read_csv, tables
 from icl.workflow.layout import BASELINES
 from icl.workflow.ledgers import claims_of, read_ledger
 from icl.workflow.owners import share_of_slack
 from icl.workflow.stage import pages
-from icl.workflow.tolerances import Tolerance
+from icl.workflow.tolerances import SMALL, Tolerance
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,11 @@ class Margins:
 def margins(folder: Path, baselines: Path, chapter: str) -> Margins:
     """How much of the tolerance against the baseline, and of the one against theory, is used at most."""
     drift, drift_at, count = 0.0, "", 0
-    for table in tables(folder, chapter):
-        path = Path(baselines) / chapter / f"{table.name}.csv"
-        old = read_csv(path) if path.exists() else {}
-        for name in filter(old.__contains__, table.columns):
-            share = shares(table.columns[name], old[name], table.tolerances[name])
-            count += len(share)
-            if share.size and share.max() > drift:
-                drift, drift_at = float(share.max()), f"{table.name}.{name}"
+    for table, name, old in _with_baselines(folder, baselines, chapter):
+        share = shares(table.columns[name], old, table.tolerances[name])
+        count += len(share)
+        if share.size and share.max() > drift:
+            drift, drift_at = float(share.max()), f"{table.name}.{name}"
     claims = claims_of(read_ledger(folder, chapter))
     theory, theory_at = max(
         ((share_of_slack(c), c.id) for c in claims if np.isfinite(share_of_slack(c))), default=(0, "")
@@ -70,16 +68,23 @@ def leeway(folder: Path, baselines: Path, chapter: str) -> dict[str, np.ndarray]
     those of a claim that something is 0.
     """
     result = {}
+    for table, name, old in _with_baselines(folder, baselines, chapter):
+        size, allowed = np.abs(old), table.tolerances[name].allowed(old)
+        if table.name == "claims":
+            size, allowed = size[:-1] * (size[0] != 0), allowed[:-1]
+        finite = np.isfinite(size)
+        known = finite & (size > max(1e-9, SMALL * np.max(size, where=finite, initial=0.0)))
+        result[f"{table.name}.{name}"] = np.divide(allowed, size, out=np.zeros(len(size)), where=known)
+    return result
+
+
+def _with_baselines(folder: Path, baselines: Path, chapter: str) -> Iterator[tuple[Table, str, np.ndarray]]:
+    """Each column of a run that has a baseline: its table, its name and the committed numbers."""
     for table in tables(folder, chapter):
         path = Path(baselines) / chapter / f"{table.name}.csv"
         old = read_csv(path) if path.exists() else {}
         for name in filter(old.__contains__, table.columns):
-            size, allowed = np.abs(old[name]), table.tolerances[name].allowed(old[name])
-            if table.name == "claims":
-                size, allowed = size[:-1] * (size[0] != 0), allowed[:-1]
-            known = np.isfinite(size) & (size > max(1e-9, 1e-6 * np.max(size, where=np.isfinite(size), initial=0.0)))
-            result[f"{table.name}.{name}"] = np.divide(allowed, size, out=np.zeros(len(size)), where=known)
-    return result
+            yield table, name, old[name]
 
 
 def contents() -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from icl.workflow.baselines import Table, tables
 from icl.workflow.layout import BUILD, MEASUREMENTS, run_folder
 from icl.workflow.ledgers import claims_of, read_ledger
 from icl.workflow.run import processor, run_chapter
-from icl.workflow.tolerances import CLAIM_ROWS, claim_moves, larger, largest_moves
+from icl.workflow.tolerances import CLAIM_ROWS, SMALL, claim_moves, larger, largest_moves
 
 # NumPy, OpenBLAS (SciPy's too), MKL, oneDNN and PyTorch's own kernels, each asked for its plainest code, or for what
 # processors without AVX-512 run.
@@ -39,7 +39,6 @@ _TWO = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": 
 MACHINES = {"two threads": _TWO, "AVX2": _AVX2, "plain instructions": _PLAIN}
 _KINDS = {DRIFT["exact"]: "float64", DRIFT["trained"]: "float32"}
 _MEASURED, _VERDICT = CLAIM_ROWS.index("measured"), CLAIM_ROWS.index("verdict")
-_SMALL = 1e-6  # of the largest number of its column: less may be nothing but rounding, and has no relative move
 
 
 def measure(chapter: str, profile: str = PROFILES[0]) -> dict:
@@ -107,11 +106,11 @@ def compare(usual: list[Table], other: list[Table]) -> dict:
 
 
 def _relative_move(new: np.ndarray, old: np.ndarray) -> float:
-    """Of all numbers but the _SMALL ones; infinite where a number came out of infinity or NaN."""
+    """Of all numbers but the SMALL ones; infinite where a number came out of infinity or NaN."""
     if not np.array_equal(np.isfinite(new), np.isfinite(old)):
         return np.inf
     new, old = new[np.isfinite(new)], old[np.isfinite(old)]
-    size = np.where(np.abs(old) > _SMALL * np.abs(old).max(initial=0.0), np.abs(old), np.inf)
+    size = np.where(np.abs(old) > SMALL * np.abs(old).max(initial=0.0), np.abs(old), np.inf)
     return float((np.abs(new - old) / size).max(initial=0.0))
 
 

@@ -14,6 +14,7 @@ from icl.files import read_sealed
 from icl.workflow.layout import MEASUREMENTS
 
 FACTOR = 10.0
+SMALL = 1e-6  # of the largest number of its column: less may be rounding, and is nothing to take a share of
 ROUNDING = 1e-14  # some numbers are nothing but the rounding of numbers of order one
 CLAIM_ROWS = ["predicted", "measured", "stderr", "verdict"]
 
