@@ -17,6 +17,9 @@ from safetensors.torch import save as save_tensors
 from icl.files import write_atomically
 from icl.validation import InputError
 
+FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"  # what the book ships
+STATES = FOLDER.parent / "_build" / "train"  # trainings under way
+
 
 def save(path: Path | str, tensors: dict[str, torch.Tensor], record: dict) -> Path:
     """Write named tensors (any shapes) and a JSON-able `record`, whole or not at all; same bytes each time.

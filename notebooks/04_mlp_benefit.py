@@ -35,10 +35,9 @@
 # ```
 
 # %% tags=["hide-input"]
-from pathlib import Path
 
 import numpy as np
-from icl.chapters import attention, false_valleys, gd_beta
+from icl.chapters import attention, false_valleys, gd_beta, table1
 from icl.chapters import mlp_benefit as chapter
 from icl.chapters import mlp_gpt as gpt
 from icl.claims import Claims, Ledger
@@ -517,20 +516,21 @@ ledger.figure(pictures.landscape(trap))
 # | «a vector of tens» | {glue:text}`published_3:g` | {glue:text}`published_4:g` |
 #
 # $d$, $n$, $\Psi$, $H$, $\sigma$, learning rate, steps and batch of that table are not restored, so its numbers cannot be a target.
-# At the `paper` profile this chapter trains that model on one CUDA GPU at $d = 20$, $n = 40$, $H = \Psi = I$ and
+# `python -m icl train table1` trains that model on one CUDA GPU at $d = 20$, $n = 40$, $H = \Psi = I$ and
 # no label noise, batch 64, 200,000 steps, peak learning rate $10^{-4}$, and GELU itself where GPT-2 approximates it, all of
-# them our choice; a killed run goes on where it stopped.
+# them our choice; a killed run goes on where it stopped. The book carries what came out, where it was run:
 
 # %%
-why_not = gpt.why_not_table1(profile)
-table1 = []
-for name, (_, _, published) in gpt.PUBLISHED.items():
-    if why_not:
-        table1.append(ledger.not_run(name, why_not))
-    else:
-        found = gpt.table1(name, seed, Path("_build/checkpoints"))
-        table1.append(ledger.decide(name, predicted=published, measured=found))
-Claims(table1)
+found = table1.results(profile)
+Claims(
+    ledger.decide_estimate(
+        name,
+        predicted=entry.printed,
+        estimate=found.get(name),
+        unless=table1.why_not(name, found),
+    )
+    for name, entry in table1.ENTRIES.items()
+)
 
 # %% [markdown]
 # **What a GPT-2 without MLP can do that LSA cannot.** Look at {eq}`eq-mlp-models` again. LSA's answer is the label slot of the query
@@ -653,8 +653,8 @@ numbers = {
 }
 numbers |= {f"heads_{k + 1}": value for k, value in enumerate(head_gaps)}
 numbers |= {
-    f"published_{k + 1}": published
-    for k, (_, _, published) in enumerate(gpt.PUBLISHED.values())
+    f"published_{k + 1}": entry.printed
+    for k, entry in enumerate(table1.ENTRIES.values())
 }
 for name, value in numbers.items():
     ledger.number(name, value)

@@ -1,17 +1,16 @@
-"""Chapter 4's GPT-2 with and without the MLP: a sweep of small ones, and Table 1 at the paper's size on a GPU."""
+"""Chapter 4's sweep of small GPT-2s with and without the MLP."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 
+from icl.estimates import Estimate, monte_carlo
 from icl.models.gpt import GPT, GPTConfig
 from icl.parallel import each
 from icl.parameters import TaskMeanParameters
 from icl.prompts import PromptLaw, token_matrix
 from icl.training import Schedule, train
-from icl.validation import InputError
 
 # Small models: sizes of this experiment only.
 D, N = 3, 10
@@ -68,8 +67,8 @@ def sweep(parameters: TaskMeanParameters) -> Sweep:
 
 
 def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test_rng) -> float:
-    model = train_gpt(config, law, schedule, rng, label="GPT")
-    return tested(model, law, TEST_PROMPTS, test_rng)
+    model, _ = train_gpt(config, law, schedule, rng, label="GPT")
+    return float(tested(model, law, TEST_PROMPTS, test_rng).mean)
 
 
 def train_gpt(
@@ -81,13 +80,15 @@ def train_gpt(
     label: str,
     batch: int = BATCH,
     device: str = "cpu",
-    checkpoint: Path | None = None,
-) -> GPT:
-    """Adam on the squared error at the query, fresh prompts each step; resumable where `checkpoint` is given."""
+    **kept,
+) -> tuple[GPT, np.ndarray]:
+    """Adam on the squared error at the query, fresh prompts each step: the model and its losses, (steps,).
+
+    `kept` goes to `training.train`, which says how a run is kept on disk and goes on.
+    """
     model = GPT(config, rng=rng).to(device)
     loss = lambda: squared_errors(model, law, batch, rng).mean()
-    train(model, loss, schedule, rng=rng, checkpoint=checkpoint, label=label)
-    return model
+    return model, train(model, loss, schedule, rng=rng, label=label, **kept)
 
 
 def squared_errors(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> torch.Tensor:
@@ -97,49 +98,7 @@ def squared_errors(model: GPT, law: PromptLaw, count: int, rng: np.random.Genera
     return (model(E) - torch.from_numpy(prompts.y_query).float().to(device)) ** 2
 
 
-def tested(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> float:
+def tested(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> Estimate:
     """Mean squared error on `count` fresh prompts."""
     with torch.no_grad():
-        chunks = [squared_errors(model, law, 2000, rng).double().mean().item() for _ in range(count // 2000)]
-    return float(np.mean(chunks))
-
-
-# What the paper prints (Zhang, Wu and Bartlett 2024, Table 1), and its model. The rest is our choice: no label noise
-# (a loss of 0.003 leaves no room for it), H = Psi = I, Garg et al.'s d, n and batch.
-PUBLISHED = {
-    "table1.zero_mean_mlp": (0.0, True, 0.003),
-    "table1.zero_mean_no_mlp": (0.0, False, 0.024),
-    "table1.mean_mlp": (10.0, True, 0.013),
-    "table1.mean_no_mlp": (10.0, False, 8.871),
-}
-TABLE1_SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
-TABLE1_SCHEDULE = Schedule(200_000, 1e-4, CLIP)
-_UNKNOWN = "the table's d, n, Ψ, H, σ², learning rate, steps and batch are not restored"
-
-
-def why_not_table1(profile: str) -> str | None:
-    """Why Table 1 cannot be run here, or None when it can."""
-    if profile != "paper":
-        return f"needs the paper profile on a CUDA GPU; {_UNKNOWN}"
-    if not torch.cuda.is_available():
-        return f"needs a CUDA GPU, and this machine has none; {_UNKNOWN}"
-    return None
-
-
-def table1(id: str, seed: int, folder: Path, *, device: str = "cuda") -> float:
-    """Test loss of one entry of Table 1, trained at our settings; a killed run goes on from its file in `folder`.
-
-    Raises InputError for an id that is not in the table.
-    """
-    if id not in PUBLISHED:
-        raise InputError(f"{id!r} is not an entry of Table 1; take one of {', '.join(PUBLISHED)}.")
-    mean, mlp, _ = PUBLISHED[id]
-    config = GPTConfig(**TABLE1_SIZES, mlp=mlp)
-    law = PromptLaw.isotropic(config.d, config.n, 0.0, np.full(config.d, mean))
-    number = list(PUBLISHED).index(id)
-    checkpoint = folder / f"{id}-seed{seed}.safetensors"
-    model = train_gpt(
-        config, law, TABLE1_SCHEDULE, np.random.default_rng([seed, 42, number]),
-        label=id, device=device, checkpoint=checkpoint,
-    )  # fmt: skip
-    return tested(model, law, 100_000, np.random.default_rng([seed, 43, number]))
+        return monte_carlo(lambda B: squared_errors(model, law, B, rng).double().cpu().numpy(), count, chunk=2000)

@@ -15,6 +15,7 @@ import torch
 
 from icl import checkpoints, training
 from icl.chapters.sequence_laws import LAWS, Curriculum
+from icl.checkpoints import FOLDER, STATES
 from icl.claims import json_number
 from icl.models.decoder import Decoder, DecoderConfig
 from icl.models.encoder import Encoder, EncoderConfig
@@ -22,8 +23,6 @@ from icl.models.lstm import LSTM, LSTMConfig
 from icl.training import Schedule
 from icl.validation import InputError, check_count
 
-FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
-STATES = FOLDER.parent / "_build" / "train"  # trainings under way
 D, N, QUERIES = 5, 10, 10
 SLICE = 500  # steps between two saves
 REPLAYED = 20  # first losses that a checkpoint records

@@ -196,13 +196,19 @@ def _report(differences: list[str], success: str) -> None:
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 def train(recipe, seed, out, missing, minutes, device):
-    """Train RECIPE of chapter 6, or all that the book ships, 2 to 10 minutes each.
+    """Train RECIPE of chapter 6, or all that the book ships, 2 to 10 minutes each, or `table1` of chapter 4.
 
     A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
     """
+    from icl.chapters import table1
     from icl.chapters import transformer_recipes as recipes
-    from icl.workflow.trainings import train_all
+    from icl.workflow.trainings import train_all, train_table
 
+    if recipe == "table1":
+        path = (out or recipes.FOLDER) / table1.RESULTS.name
+        for line in train_table(seed or 0, path, missing=missing, minutes=minutes, device=device):
+            click.echo(line)
+        return
     shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
     named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
     wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]

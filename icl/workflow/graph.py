@@ -1,4 +1,4 @@
-"""Which files a chapter's numbers depend on: its cells, the icl modules it imports, the lock."""
+"""Which files a chapter's numbers depend on: its cells, the icl modules it imports, what these read, the lock."""
 
 import ast
 from functools import cache
@@ -11,6 +11,8 @@ from icl.files import dumps, write_atomically
 from icl.parameters import check_chapter
 from icl.workflow.layout import BUILD, NOTEBOOKS, ROOT
 from icl.workflow.notebooks import code
+
+CHECKPOINTS = {"icl.chapters.transformer_recipes": "*.safetensors", "icl.chapters.table1": "table1.json"}
 
 
 def chapter_sources(chapter: str) -> list[str]:
@@ -28,8 +30,14 @@ def chapter_sources(chapter: str) -> list[str]:
     modules |= {"icl.workflow.run"}
     modules |= {name.rsplit(".", depth)[0] for name in modules for depth in range(1, name.count(".") + 1)}
     sources = {_module_path(name) for name in modules}
+    sources |= {path for name in modules & CHECKPOINTS.keys() for path in _checkpoints(CHECKPOINTS[name])}
     sources |= {code_file(chapter), ROOT / f"icl/catalogue/{chapter}.toml", ROOT / "requirements.lock"}
     return sorted(str(path.relative_to(ROOT)) for path in sources)
+
+
+def _checkpoints(pattern: str) -> list[Path]:
+    """What of the committed results a module reads."""
+    return sorted((ROOT / "checkpoints").glob(pattern))
 
 
 def code_file(chapter: str) -> Path:

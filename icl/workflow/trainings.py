@@ -1,4 +1,4 @@
-"""Trainings of chapter 6 from the command line: one after the other, on one thread, resumable."""
+"""Trainings from the command line, chapter 6's and Table 1: one after the other, on one thread, resumable."""
 
 import math
 from collections.abc import Iterator
@@ -6,8 +6,11 @@ from pathlib import Path
 
 import torch
 
+from icl.chapters import table1
 from icl.chapters import transformer_recipes as recipes
 from icl.validation import InputError
+
+_STOPPED = "stopped and saved; the same command goes on."
 
 
 def train_all(
@@ -19,9 +22,7 @@ def train_all(
     `missing` what `folder` holds intact, of the same recipe and seed, is left alone. Raises InputError for a device
     that this machine does not have.
     """
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("this machine has no CUDA GPU; leave --device away to train on the processor.")
-    torch.set_num_threads(1)  # the first losses are recorded, and must not depend on the machine's cores
+    _prepare(device)
     for name, seed in wanted:
         recipe = recipes.RECIPES[name]
         if missing and _intact(recipe, seed, folder):
@@ -29,11 +30,32 @@ def train_all(
         state = recipes.STATES / recipes.checkpoint_name(name, seed)
         path = recipes.train_recipe(recipe, seed, folder, state=state, minutes=minutes or math.inf, device=device)
         if path is None:
-            yield f"{name}, seed {seed}: stopped and saved; the same command goes on."
+            yield f"{name}, seed {seed}: {_STOPPED}"
             continue
         state.unlink()
         error = recipes.load_model(folder, recipe, seed)[1]["test_error"]
         yield f"{path}: test error {error:.4g}"
+
+
+def train_table(
+    seed: int, path: Path, *, missing: bool = False, minutes: float | None = None, device="cpu"
+) -> Iterator[str]:
+    """Train Table 1's four entries and add their losses to the file at `path`; options and errors as `train_all`."""
+    _prepare(device)
+    for id in table1.ENTRIES:
+        if missing and id in table1.committed(path):
+            continue
+        found = table1.train_entry(id, seed, path, minutes=minutes or math.inf, device=device)
+        if found is None:
+            yield f"{id}, seed {seed}: {_STOPPED}"
+            return
+        yield f"{id}, seed {seed}: test loss {found.mean:.4g} ± {found.stderr:.1g}, in {path}"
+
+
+def _prepare(device: str) -> None:
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("this machine has no CUDA GPU; leave --device away to train on the processor.")
+    torch.set_num_threads(1)  # the first losses are recorded, and must not depend on the machine's cores
 
 
 def _intact(recipe: recipes.Recipe, seed: int, folder: Path) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from icl.chapters import false_valleys, gd_beta, mlp_gpt
 from icl.chapters import mlp_benefit as chapter
 from icl.chapters.attention import Restarts
+from icl.estimates import Estimate
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
@@ -16,7 +17,6 @@ from icl.parameters import check_parameters
 from icl.prompts import PromptLaw
 from icl.theory import mlp_benefit as theory
 from icl.training import Schedule
-from icl.validation import InputError
 
 PARAMETERS = check_parameters("04_mlp_benefit", d=3, n=7, sigma2=0.6, beta_norm=1.7)
 
@@ -114,12 +114,6 @@ def test_trainings_fall(rng):
     assert runs.exact.curve[-1] == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-2)
 
 
-def test_table1_says_why_it_was_not_run(tmp_path):
-    assert "paper profile" in mlp_gpt.why_not_table1("quick")
-    with pytest.raises(InputError, match="entry of Table 1"):
-        mlp_gpt.table1("table1.mean", 0, tmp_path)
-
-
 def test_sweep_has_every_run(monkeypatch):
     monkeypatch.setattr(mlp_gpt, "TEST_PROMPTS", 2000)
     monkeypatch.setitem(mlp_gpt.BUDGETS, "quick", mlp_gpt.GPTBudget(2, (1e-3, 1e-2), 2))
@@ -147,8 +141,8 @@ def test_trainings_have_streams_of_their_own_and_start_alike():
 def test_ratios_are_without_over_with_the_mlp(monkeypatch):
     """A made-up model whose risk is 6 without the MLP and 2 with it."""
     monkeypatch.setitem(mlp_gpt.BUDGETS, "quick", mlp_gpt.GPTBudget(2, (1e-3, 1e-2), 2))
-    monkeypatch.setattr(mlp_gpt, "train_gpt", lambda config, *rest, **named: config)
-    monkeypatch.setattr(mlp_gpt, "tested", lambda config, *rest: 2.0 if config.mlp else 6.0)
+    monkeypatch.setattr(mlp_gpt, "train_gpt", lambda config, *rest, **named: (config, None))
+    monkeypatch.setattr(mlp_gpt, "tested", lambda config, *rest: Estimate(2.0 if config.mlp else 6.0, 0.0, 1))
     sweep = mlp_gpt.sweep(PARAMETERS)
     np.testing.assert_allclose(sweep.ratios(), 3.0)
     assert (sweep.risks[:, 0] == 2).all() and (sweep.risks[:, 1] == 6).all()

@@ -141,3 +141,13 @@ def test_what_the_workflow_would_do(built):
     assert "chapter" not in plan and "html" in plan, "prose: the pages are made again, nothing is executed"
     touch(built / "icl" / "theory" / "gradient_flow.py")
     assert planned(built)["chapter"] == {"05_gd_beta_gradient_flow"}
+
+
+@pytest.mark.parametrize(
+    "name, chapter", [("base-seed0.safetensors", "06_newton_transformers"), ("table1.json", "04_mlp_benefit")]
+)
+def test_a_new_result_of_a_long_training_executes_the_chapter_that_reads_it(built, name, chapter):
+    path, later = built / "checkpoints" / name, time.time() + 5
+    path.touch()
+    os.utime(path, (later, later))
+    assert planned(built)["chapter"] == {chapter}

@@ -1,0 +1,151 @@
+"""Table 1 of Zhang, Wu and Bartlett (2024) at the paper's size: GPT-2 with and without MLPs, trained on a GPU.
+
+It takes hours, so the book carries the result, `checkpoints/table1.json`, and shows it beside the printed numbers. What
+the paper does not print is our choice: no label noise (a loss of 0.003 leaves no room for it), H = Psi = I, d, n and
+batch of Garg et al., the schedule.
+"""
+
+import json
+import math
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from icl.chapters.attention import mean_over_trainings
+from icl.chapters.mlp_gpt import BATCH, CLIP, tested, train_gpt
+from icl.checkpoints import FOLDER, STATES
+from icl.claims import json_number
+from icl.estimates import Estimate
+from icl.files import read_sealed, sealed, write_atomically
+from icl.models.gpt import GPTConfig
+from icl.prompts import PromptLaw
+from icl.training import Schedule
+from icl.validation import InputError, check_count
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of the table: each coordinate of the task mean, whether there are MLPs, and the printed test loss."""
+
+    mean: float
+    mlp: bool
+    printed: float
+
+
+ENTRIES = {
+    "table1.zero_mean_mlp": Entry(0.0, True, 0.003),
+    "table1.zero_mean_no_mlp": Entry(0.0, False, 0.024),
+    "table1.mean_mlp": Entry(10.0, True, 0.013),
+    "table1.mean_no_mlp": Entry(10.0, False, 8.871),
+}
+SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
+SCHEDULE = Schedule(200_000, 1e-4, CLIP)
+RESULTS = FOLDER / "table1.json"
+COMMAND = "python -m icl train table1 --missing --device cuda --minutes 9"
+SLICE = 500  # steps between two saves
+BINS = 100  # of the thinned loss curve
+TEST_PROMPTS = 100_000
+
+
+def settings() -> dict:
+    """Everything that a result depends on but its entry and seed, as JSON-able values."""
+    schedule = {key: json_number(getattr(SCHEDULE, key)) for key in ("steps", "learning_rate", "clip")}
+    return {"sizes": SIZES, "batch": BATCH, "schedule": schedule, "test_prompts": TEST_PROMPTS, "sigma2": 0.0}
+
+
+def results(profile: str, path: Path = RESULTS) -> dict[str, Estimate]:
+    """Entry → its test loss, of those that the book carries; at the paper profile a GPU trains the missing ones first.
+
+    Raises InputError for a file that is damaged or of other settings.
+    """
+    if profile == "paper" and torch.cuda.is_available():
+        for id in [id for id in ENTRIES if id not in committed(path)]:
+            train_entry(id, 0, path, device="cuda")
+    return committed(path)
+
+
+def why_not(id: str, found: dict[str, Estimate]) -> str | None:
+    """Why an entry has no result, or None where it has one."""
+    if id in found:
+        return None
+    return (
+        f"the book carries no result of it; on a machine with a CUDA GPU: `{COMMAND}`, until it is done. The table's"
+        " d, n, Ψ, H, σ², learning rate, steps and batch are not restored"
+    )
+
+
+def committed(path: Path = RESULTS) -> dict[str, Estimate]:
+    """Entry → mean test loss over the trainings in the file; {} where there is no file.
+
+    The standard error is that over trainings, or, of a single one, that over its test prompts. Raises InputError for a
+    file that is damaged or of other settings.
+    """
+    found = {}
+    for id, runs in _read(path).items():
+        losses = [run["loss"] for run in runs.values()]
+        (first, *others) = runs.values()
+        one = Estimate(first["loss"], first["stderr"], TEST_PROMPTS)
+        found[id] = mean_over_trainings(losses) if others else one
+    return found
+
+
+def train_entry(
+    id: str,
+    seed: int,
+    path: Path = RESULTS,
+    *,
+    states: Path | None = None,
+    minutes: float = math.inf,
+    device: str = "cpu",
+) -> Estimate | None:
+    """Train one entry, test it on fresh prompts and add its loss to the file at `path`.
+
+    A killed run goes on from its file in `states`, by default `_build/train`; one of more than so many `minutes` stops,
+    saved, and None is returned. Raises InputError for an id that is not in the table, a seed below 0, and as
+    `training.train`.
+    """
+    if id not in ENTRIES:
+        raise InputError(f"{id!r} is not an entry of Table 1; take one of {', '.join(ENTRIES)}.")
+    seed, number, runs = check_count("seed", seed, least=0), list(ENTRIES).index(id), _read(path)
+    entry, rng = ENTRIES[id], np.random.default_rng([seed, 42, number])
+    law = PromptLaw.isotropic(SIZES["d"], SIZES["n"], 0.0, np.full(SIZES["d"], entry.mean))
+    state = (states or STATES) / f"{id}-seed{seed}.safetensors"
+    model, curve = train_gpt(
+        GPTConfig(**SIZES, mlp=entry.mlp), law, SCHEDULE, rng, label=f"{id}, seed {seed}", device=device,
+        checkpoint=state, every=SLICE, minutes=minutes,
+    )  # fmt: skip
+    if math.isnan(curve[-1]):
+        return None
+    found = tested(model, law, TEST_PROMPTS, np.random.default_rng([seed, 43, number]))
+    run = {
+        "loss": float(found.mean),
+        "stderr": float(found.stderr),
+        "curve": [float(part.mean()) for part in np.array_split(curve, min(BINS, len(curve)))],
+        "made_with": {"python": platform.python_version(), "torch": torch.__version__, "machine": _machine(device)},
+    }
+    runs[id] = dict(sorted((runs.get(id, {}) | {str(seed): run}).items()))
+    entries = {key: runs[key] for key in ENTRIES if key in runs}
+    write_atomically(path, sealed({"settings": settings(), "entries": entries}))
+    state.unlink()
+    return found
+
+
+def _machine(device: str) -> str:
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()}, {torch.get_num_threads()} thread(s)"
+
+
+def _read(path: Path) -> dict[str, dict[str, dict]]:
+    """Entry → seed → run; {} where there is no file."""
+    if not path.exists():
+        return {}
+    content = read_sealed(path)
+    if content.get("settings") != json.loads(json.dumps(settings())):
+        raise InputError(
+            f"{path} holds results of other settings than {__name__}; delete it, and train again: `{COMMAND}`."
+        )
+    return content["entries"]
