@@ -90,9 +90,13 @@ class PromptLaw:
 
 
 def symmetric_root(matrix: np.ndarray) -> np.ndarray:
-    """The symmetric square root of a symmetric PSD (d, d) matrix, singular ones included."""
+    """The symmetric square root of a symmetric PSD (d, d) matrix, singular ones included.
+
+    Eigenvalues of which nothing but rounding is left count as 0: their roots would be a hundred million times as large.
+    """
     eigenvalues, Q = np.linalg.eigh(matrix)
-    return (Q * np.sqrt(np.clip(eigenvalues, 0, None))) @ Q.T
+    rounding = len(matrix) * np.finfo(float).eps * np.abs(eigenvalues).max(initial=0.0)
+    return (Q * np.sqrt(np.where(eigenvalues > rounding, eigenvalues, 0.0))) @ Q.T
 
 
 def conditioned_covariance(d: int, condition: float, rng: np.random.Generator) -> np.ndarray:

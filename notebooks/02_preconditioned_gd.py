@@ -122,10 +122,10 @@ target = theory.theorem2_preconditioner(H, n, sigma2)
 # ## Does training find the matrix?
 #
 # **Without noise.** L-BFGS on the exact loss, over all entries of $W_K, W_Q, W_V, W_P$, from random starts that know
-# nothing of $H$:
+# nothing of $H$, and Newton's method for the last steps:
 
 # %%
-found = attention.restarts(law, budget.restarts, stream(4))
+found = attention.search(law, budget.restarts, stream(4))
 ledger.decide("thm2.risk", predicted=floor, measured=found.risks.min())
 
 # %% [markdown]
@@ -590,7 +590,7 @@ ledger.figure(
 # ## Questions readers of the paper asked
 #
 # **Is the minimiser unique?** The function is, the weights are not. For $d \ge 2$ and invertible $H$ the product $cV$ is
-# determined and $v = u = 0$ (`thm2.minimisers`: {glue:text}`starts_reached:.0f` ends of L-BFGS agree to
+# determined and $v = u = 0$ (`thm2.minimisers`: {glue:text}`starts_reached:.0f` ends of the search agree to
 # {glue:text}`thm2.minimisers.measured:.0e`); how the product is split among four matrices is free. At $d = 1$ there is the second
 # family of chapter 1, and for singular $H$ the matrix is free where $x$ never goes.
 #

@@ -207,20 +207,20 @@ Claims(
 # %%
 exact = np.diag([1.0, 2.0, 4.0])[None]
 print_alpha = 2 / np.linalg.eigvalsh(S)[:, -1] ** 2
-stuck = chapter.top_residual(S, print_alpha, 20)[-1].min()
+stuck = chapter.top_residual(S, print_alpha, 15)[-1].min()
 Claims(
     ledger.decide(f"newton.alpha_boundary{suffix}", predicted=1, measured=left)
     for suffix, left in (
         ("", chapter.top_residual(exact, 2 / 16, 100)[-1, 0]),
         ("_prompts", stuck),
-        ("_code", published_code.residual_after_one(batch.X, 20).min()),
+        ("_code", published_code.residual_after_one(batch.X, 15).min()),
     )
 )
 
 # %% tags=["hide-input", "remove-output"]
 factors = (0.5, 1.0, 1.9, 2.0, 2.1)
-# 28 steps: later the end point shows the machine's rounding, doubled each time
-by_alpha = chapter.errors_by_alpha(S[0], moment[0], factors, 28)
+# 20 steps: later the end point shows the machine's rounding, doubled each time
+by_alpha = chapter.errors_by_alpha(S[0], moment[0], factors, 20)
 ledger.figure(pictures.rates(steps, factors, by_alpha))
 
 # %% [markdown]

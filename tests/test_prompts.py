@@ -115,3 +115,14 @@ def test_labels_scaled(rng):
     tensors = [[torch.from_numpy(part) for part in (p.X, p.y, p.x_query)] for p in (one, other)]
     small, large = weights.predict(*tensors[0]), weights.with_labels_scaled(7.0).predict(*tensors[1])
     np.testing.assert_allclose(large.numpy(), 7 * small.numpy())
+
+
+def test_the_root_of_a_singular_matrix_is_as_singular(rng):
+    """An eigenvalue of 1e-17 has a root of 3e-9: covariates would leave the plane that H confines them to."""
+    for _ in range(20):
+        Q, _ = np.linalg.qr(rng.standard_normal((5, 5)))
+        matrix = (Q * np.array([2.0, 1.0, 1e-6, 0.0, 0.0])) @ Q.T
+        root = symmetric_root((matrix + matrix.T) / 2)
+        assert np.abs(root @ root - matrix).max() < 1e-14
+        assert np.abs(root @ Q[:, 3:]).max() < 1e-12
+    assert not symmetric_root(np.zeros((2, 2))).any()

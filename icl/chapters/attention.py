@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from icl.chapters.last_steps import newton
+from icl.chapters.last_steps import newton, settle
 from icl.estimates import Estimate
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -14,6 +14,7 @@ from icl.models.linear_attention import LinearSelfAttention
 from icl.models.risk_gradient import RiskGradient
 from icl.parallel import each
 from icl.prompts import PromptLaw, Prompts
+from icl.theory import moments
 from icl.training import Minimum, Schedule, minimise_by_hand, train
 
 
@@ -35,7 +36,7 @@ class Builder(Protocol):
 
 
 Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
-AT_REST = 1e-7  # largest entry of the gradient where a descent needs no finish
+AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
 SCREENING = 30  # iterations after which a start shows which valley it is bound for
 
 
@@ -72,8 +73,8 @@ def restarts(
 
     `init="label_path"` opens a path from the labels to the output first, which keeps clear of false valleys; `build`
     makes the model, and each descent ends after `iterations`. With `screened` > 1 that many times `count` starts first
-    descend for a few iterations, and only the lowest `count` go on. With `finish` Newton's method takes the last steps;
-    the model's matrices must then be large enough for any effective parameters.
+    descend for a few iterations, and only the lowest `count` go on. With `finish` Newton's method takes the last steps,
+    to the last digit of the weights; the model's matrices must then be large enough for any effective parameters.
     """
     ends = [_weights(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
     if screened > 1:
@@ -81,6 +82,17 @@ def restarts(
         ends = [ends[k] for k in np.argsort(risks, kind="stable")[:count]]
     risks, ends = zip(*each(_end, [(law, build, start, iterations, finish) for start in ends]), strict=True)
     return Restarts(np.array(risks), [EffectiveParameters.from_numpy(**parts) for parts in ends])
+
+
+def search(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
+    """`restarts` with a finish, its options in `kind`, on labels in units in which they vary like the covariates.
+
+    Else a large mean task puts the search far from everything, in a valley |beta_star|² times as steep across as along,
+    and much noise makes it blind to y.
+    """
+    unit = float(np.sqrt((moments.tau(law) + law.beta_star @ law.H @ law.beta_star) / np.trace(law.H)))
+    found = restarts(law.with_labels_scaled(1 / unit), count, rng, finish=True, **kind)
+    return Restarts(unit**2 * found.risks, [end.with_labels_scaled(unit) for end in found.weights])
 
 
 def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int = 5000) -> Minimum:
@@ -116,9 +128,11 @@ def _end(
     model = _built(law, build, start)
     found, weights = minimise_exactly(model, law, iterations=iterations), model.effective(law.n)
     risk = found.loss
-    if finish and found.gradient > AT_REST:
+    if finish and law.H.any():
         free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
-        weights = newton(law, weights, free)
+        if found.gradient > AT_REST:
+            weights = newton(law, weights, free)
+        weights = settle(law, weights, free)
         risk = exact_risk(law, weights)
     return risk, weights.numpy()
 

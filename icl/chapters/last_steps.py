@@ -1,11 +1,13 @@
 """The last steps of a search over all weights: Newton's method on the few numbers through which they reach the risk.
 
 L-BFGS finds the valley; where the valley is a thousand times as steep across as along, it then crawls, and here a dozen
-Newton steps reach the bottom. Any effective parameters belong to some matrices, so nothing is restricted by this.
+Newton steps reach the bottom. Any effective parameters belong to some matrices, so nothing is restricted by this. The
+steps are taken in coordinates in which the covariates are white: what their covariance hides or stretches is then no
+part of the problem, and costs no digits.
 """
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, root
 
 from icl.models.effective import EffectiveParameters
 from icl.models.risk_gradient import RiskGradient
@@ -17,31 +19,65 @@ def newton(law: PromptLaw, start: EffectiveParameters, free: list[str], *, steps
 
     Within a trust region, at most `steps` steps; Hessians are differences of the exact gradient. The risk never rises.
     """
-    parts, risk = start.numpy(), RiskGradient(law)
-    cuts = np.cumsum([parts[name].size for name in free])[:-1].tolist()
+    search = _Search(law, start, free)
+    # Steps of at most 2: along what does not change the function, long ones would wander off into rounding.
+    options = dict(maxiter=steps, gtol=1e-12, max_trust_radius=2.0)
+    found = minimize(
+        search.value_and_gradient, search.start, jac=True, hess=search.curvature, method="trust-exact", options=options
+    )
+    return search.weights_at(found.x)
 
-    def weights_at(vector) -> EffectiveParameters:
-        pieces = zip(free, np.split(vector, cuts), strict=True)
-        moved = {name: piece.reshape(parts[name].shape) for name, piece in pieces}
-        return EffectiveParameters.from_numpy(**parts | moved)
 
-    def value_and_gradient(vector):
-        value, gradient = risk(weights_at(vector))
-        return value, np.concatenate([np.ravel(gradient[name]) for name in free])
+def settle(law: PromptLaw, start: EffectiveParameters, free: list[str]) -> EffectiveParameters:
+    """From a minimum as good as the risk can show, to where its gradient is 0 to the last digit; `free` as in `newton`.
 
-    def curvature(vector):
+    Near its minimum the risk is flat, and its own rounding hides half of the weights' digits; the gradient shows them.
+    Levenberg and Marquardt's method, which keeps still along the directions in which nothing changes. Where that ended
+    at a higher risk it was another stationary point, and `start` is returned.
+    """
+    search = _Search(law, start, free)
+    gradient = lambda vector: search.value_and_gradient(vector)[1]
+    options = dict(xtol=1e-15, ftol=1e-15, gtol=0.0, maxiter=60)
+    found = root(gradient, search.start, jac=search.curvature, method="lm", options=options).x
+    before, after = (search.risk.constant + search.value_and_gradient(at)[0] for at in (search.start, found))
+    return search.weights_at(found) if after <= before + 1e-12 * abs(before) else start
+
+
+class _Search:
+    """The risk as a function of one vector: the `free` parts end to end, as they act on z, x = root' z, z ~ N(0, I)."""
+
+    def __init__(self, law: PromptLaw, given: EffectiveParameters, free: list[str]):
+        h, U = np.linalg.eigh(law.H)
+        seen = h > 1e-10 * h[-1]  # z has as many entries as H has rank
+        self.root, self.inverse = np.sqrt(h[seen])[:, None] * U[:, seen].T, U[:, seen] / np.sqrt(h[seen])
+        Psi, beta_star = self.root @ law.Psi @ self.root.T, self.root @ law.beta_star
+        self.risk = RiskGradient(PromptLaw(law.n, np.eye(int(seen.sum())), (Psi + Psi.T) / 2, beta_star, law.sigma2))
+        self.given, self.free = given.numpy(), free
+        self.parts = {name: _acting(part, self.root) for name, part in self.given.items()}
+        self.start = np.concatenate([np.ravel(self.parts[name]) for name in free])
+
+    def weights_at(self, vector: np.ndarray) -> EffectiveParameters:
+        """The weights on x again; what H does not see of the free parts is 0."""
+        moved = {name: _acting(part, self.inverse) for name, part in self._split(vector).items()}
+        return EffectiveParameters.from_numpy(**self.given | moved)
+
+    def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = self.risk(EffectiveParameters.from_numpy(**self.parts | self._split(vector)))
+        return value, np.concatenate([np.ravel(gradient[name]) for name in self.free])
+
+    def curvature(self, vector: np.ndarray) -> np.ndarray:
         h = 1e-5 * np.maximum(1.0, np.abs(vector))
-        rows = [value_and_gradient(vector + e)[1] - value_and_gradient(vector - e)[1] for e in np.diag(h)]
+        gradient = lambda at: self.value_and_gradient(at)[1]
+        rows = [gradient(vector + e) - gradient(vector - e) for e in np.diag(h)]
         matrix = np.array(rows) / (2 * h[:, None])
         return (matrix + matrix.T) / 2
 
-    # Steps of at most 2: where H sees nothing the risk is flat, and long steps would wander off into rounding.
-    end = minimize(
-        value_and_gradient,
-        np.concatenate([np.ravel(parts[name]) for name in free]),
-        jac=True,
-        hess=curvature,
-        method="trust-exact",
-        options=dict(maxiter=steps, gtol=1e-12, max_trust_radius=2.0),
-    )
-    return weights_at(end.x)
+    def _split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+        cuts = np.cumsum([self.parts[name].size for name in self.free])[:-1].tolist()
+        pieces = zip(self.free, np.split(vector, cuts), strict=True)
+        return {name: piece.reshape(self.parts[name].shape) for name, piece in pieces}
+
+
+def _acting(part: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """A part of the weights in other coordinates: numbers stay, vectors A a, matrices A M A'."""
+    return part if part.ndim == 0 else matrix @ part if part.ndim == 1 else matrix @ part @ matrix.T

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from icl.chapters.attention import Builder, Restarts, Training, exact_risk, restarts, train_exactly, train_on_samples
+from icl.chapters.attention import Builder, Restarts, Training, exact_risk, search, train_exactly, train_on_samples
 from icl.constructions.gd_beta import gd_beta_block
 from icl.estimates import Estimate, monte_carlo
 from icl.models.effective import EffectiveParameters
@@ -59,14 +59,9 @@ def descend(law: PromptLaw, count: int, rng: np.random.Generator, build: Builder
     """L-BFGS over all weight matrices, then Newton: `count` ends for each of STARTS, SCREENED times as many screened.
 
     Both risks have false valleys, and which starts avoid them depends on the law; hence several kinds of start.
-    Labels are measured in units in which they vary like the covariates: else a large mean task puts the search far
-    from everything, in a valley |beta_star|² times as steep across as along, and much noise makes it blind to y.
     """
-    unit = float(np.sqrt((moments.tau(law) + law.beta_star @ law.H @ law.beta_star) / np.trace(law.H)))
-    small = law.with_labels_scaled(1 / unit)
-    found = [restarts(small, count, rng, build=build, screened=SCREENED, finish=True, **kind) for kind in STARTS]
-    weights = [end.with_labels_scaled(unit) for ends in found for end in ends.weights]
-    return Restarts(unit**2 * np.concatenate([ends.risks for ends in found]), weights)
+    found = [search(law, count, rng, build=build, screened=SCREENED, **kind) for kind in STARTS]
+    return Restarts(np.concatenate([ends.risks for ends in found]), [end for ends in found for end in ends.weights])
 
 
 def measured_gap(law: PromptLaw, count: int, rng: np.random.Generator) -> float:
@@ -106,8 +101,8 @@ def law_with_mean(d: int, n: int, sigma2: float, size: float) -> PromptLaw:
 
 
 def sharp_law(n: int) -> PromptLaw:
-    """d = 1, sigma2 = 1, |beta_star| = 1/1000 and Psi = |beta_star| sigma / (n+1): the lower bound, almost attained."""
-    size = 1e-3
+    """d = 1, sigma2 = 1, |beta_star| = 1/100 and Psi = |beta_star| sigma / (n+1): the lower bound, almost attained."""
+    size = 1e-2
     return PromptLaw(n, np.eye(1), np.array([[size / (n + 1)]]), np.array([size]), 1.0)
 
 

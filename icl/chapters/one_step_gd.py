@@ -12,6 +12,7 @@ from icl.chapters.attention import (
     learned_step,
     mean_over_trainings,
     restarts,
+    search,
     train_on_samples,
 )
 from icl.constructions.one_step_gd import one_step_gd
@@ -167,8 +168,8 @@ class Sweep:
 
 
 def sweep(laws: list[PromptLaw], grid, rng: np.random.Generator) -> Sweep:
-    """L-BFGS on the exact risk of each law (2 label-path starts each; the best counts), with `grid` as the abscissa."""
-    best = [(law, restarts(law, 2, rng, scale=0.1, init="label_path")) for law in laws]
+    """L-BFGS, finished, on each law's exact risk (2 label-path starts; the best counts), `grid` being the abscissa."""
+    best = [(law, search(law, 2, rng, scale=0.1, init="label_path")) for law in laws]
     risks = np.array([found.risks.min() for _, found in best])
     steps = np.array([learned_step(found.best, law.n) for law, found in best])
     return Sweep(np.asarray(grid, dtype=float), risks, steps)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from icl.chapters.attention import exact_risk, preconditioner, restarts
+from icl.chapters.attention import exact_risk, preconditioner, search
 from icl.estimates import Estimate, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.parameters import ConditionedParameters
@@ -80,8 +80,8 @@ def learned_penalty(weights: EffectiveParameters, law: PromptLaw) -> float:
 
 
 def descend(law: PromptLaw, rng: np.random.Generator, count: int = 2) -> EffectiveParameters:
-    """The best of `count` L-BFGS runs on the exact risk over all weights, each from an open label path."""
-    return restarts(law, count, rng, scale=0.1, init="label_path").best
+    """The best of `count` finished L-BFGS runs on the exact risk over all weights, each from an open label path."""
+    return search(law, count, rng, scale=0.1, init="label_path").best
 
 
 def change_off_support(weights: EffectiveParameters, law: PromptLaw, rng: np.random.Generator) -> float:

@@ -69,7 +69,7 @@ def _claims_table(ledger: dict, seen: dict[str, dict]) -> Table:
     for claim in ledger["claims"]:
         numbers = [math.nan if claim[row] is None else claim[row] for row in CLAIM_ROWS[:-1]]
         columns[claim["id"]] = np.array([*numbers, _VERDICTS.index(claim["verdict"])], dtype=float)
-        tolerances[claim["id"]] = of_claim(claim["method"], claim["predicted"], seen.get(f"claims.{claim['id']}"))
+        tolerances[claim["id"]] = of_claim(claim, seen.get(f"claims.{claim['id']}"))
     return Table("claims", columns, CLAIM_ROWS, tolerances)
 
 

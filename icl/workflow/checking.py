@@ -14,7 +14,7 @@ from icl.workflow.layout import BASELINES
 from icl.workflow.ledgers import claims_of, read_ledger
 from icl.workflow.owners import share_of_slack
 from icl.workflow.stage import pages
-from icl.workflow.tolerances import SMALL, Tolerance
+from icl.workflow.tolerances import CLAIM_ROWS, Tolerance, rounding
 
 
 @dataclass(frozen=True)
@@ -53,28 +53,24 @@ def margins(folder: Path, baselines: Path, chapter: str) -> Margins:
 
 
 def shares(new: np.ndarray, old: np.ndarray, tolerance: Tolerance) -> np.ndarray:
-    """Each finite number's move as a share of the drift allowed, (rows,); infinite where none is and it moved."""
+    """Each finite number's move as a share of the drift allowed, (rows,)."""
     length = min(len(new), len(old))
     finite = np.isfinite(new[:length]) & np.isfinite(old[:length])
     move, allowed = move_and_allowance(new[:length], old[:length], tolerance)
-    move, allowed = move[finite], allowed[finite]
-    return np.divide(move, allowed, out=np.where(move > 0, np.inf, 0.0), where=allowed > 0)
+    return move[finite] / allowed[finite]
 
 
 def leeway(folder: Path, baselines: Path, chapter: str) -> dict[str, np.ndarray]:
     """Table.column → how far each of its numbers may move, as a share of its size, (rows,); verdicts are left out.
 
-    0 for numbers that may be nothing but rounding: those below 1e-9 or a millionth of their column's largest, and
-    those of a claim that something is 0.
+    0 for numbers that may be nothing but rounding.
     """
     result = {}
     for table, name, old in _with_baselines(folder, baselines, chapter):
-        size, allowed = np.abs(old), table.tolerances[name].allowed(old)
-        if table.name == "claims":
-            size, allowed = size[:-1] * (size[0] != 0), allowed[:-1]
-        finite = np.isfinite(size)
-        known = finite & (size > max(1e-9, SMALL * np.max(size, where=finite, initial=0.0)))
-        result[f"{table.name}.{name}"] = np.divide(allowed, size, out=np.zeros(len(size)), where=known)
+        tolerance = table.tolerances[name]
+        known = np.isfinite(old) & ~rounding(old, tolerance.scale)
+        share = np.divide(tolerance.allowed(old), np.abs(old), out=np.zeros(len(old)), where=known)
+        result[f"{table.name}.{name}"] = share[: len(CLAIM_ROWS) - 1] if table.name == "claims" else share
     return result
 
 

@@ -17,7 +17,7 @@ from icl.workflow.baselines import Table, tables
 from icl.workflow.layout import BUILD, MEASUREMENTS, run_folder
 from icl.workflow.ledgers import claims_of, read_ledger
 from icl.workflow.run import processor, run_chapter
-from icl.workflow.tolerances import CLAIM_ROWS, SMALL, claim_moves, larger, largest_moves
+from icl.workflow.tolerances import CLAIM_ROWS, claim_moves, larger, largest_moves, rounding
 
 # NumPy, OpenBLAS (SciPy's too), MKL, oneDNN and PyTorch's own kernels, each asked for its plainest code, or for what
 # processors without AVX-512 run.
@@ -72,18 +72,19 @@ def moves(usual: list[Table], other: list[Table]) -> dict[str, dict]:
 
 
 def typical(columns: dict[str, dict], claims: list[Claim]) -> dict[str, dict]:
-    """The claims that moved, by no less than half of their kind did, in units of what theory allows.
+    """The claims whose moves count, by no less than half of their kind moved, in units of what theory allows.
 
-    One number may agree with another machine's by luck, and would then fail on the next. Where theory says 0 a claim
-    measures rounding, and moves by no less than itself.
+    Those are trainings, and what should be 0: one number may agree with another machine's by luck, and would then fail
+    on the next. Where exactly 0 is predicted a claim measures rounding, and moves by no less than itself.
     """
     found = {}
     for method in DRIFT:
-        kin = {f"claims.{claim.id}": claim for claim in claims if claim.method == method and claim.tolerance}
+        count = [claim for claim in claims if claim.method == method and (method == "trained" or claim.predicted == 0)]
+        kin = {f"claims.{claim.id}": claim for claim in count if claim.tolerance}
         moved = {name: columns[name]["absolute"] for name in kin.keys() & columns.keys()}
         shares = {name: rows[_MEASURED] / kin[name].tolerance for name, rows in moved.items() if rows[_MEASURED]}
         for name, share in shares.items():
-            itself = 0.0 if kin[name].predicted else abs(kin[name].measured)
+            itself = 0.0 if kin[name].predicted or kin[name].stderr else abs(kin[name].measured)
             absolute = [*moved[name]]
             absolute[_MEASURED] = max(max(share, median(shares.values())) * kin[name].tolerance, itself)
             found[name] = {"absolute": absolute}
@@ -94,24 +95,22 @@ def compare(usual: list[Table], other: list[Table]) -> dict:
     """The largest relative moves of float64 and of float32 numbers, each with the place where it happened."""
     largest: dict[str, dict] = {}
     for before, after in zip(usual, other, strict=True):
+        rows = slice(_VERDICT if before.name == "claims" else None)
         for name, old in before.columns.items():
-            kind = _KINDS[before.tolerances[name].rtol]
-            rows = slice(None)
-            if before.name == "claims":
-                rows = slice(_VERDICT if old[0] else 0)  # where theory says 0 nothing is a share of it
-            value = _relative_move(after.columns[name][rows], old[rows])
+            kind, scale = _KINDS[before.tolerances[name].rtol], before.tolerances[name].scale
+            value = _relative_move(after.columns[name][rows], old[rows], scale)
             if kind not in largest or value > largest[kind]["value"]:
                 largest[kind] = {"value": value, "at": f"{before.name}.{name}"}
     return largest
 
 
-def _relative_move(new: np.ndarray, old: np.ndarray) -> float:
-    """Of all numbers but the SMALL ones; infinite where a number came out of infinity or NaN."""
+def _relative_move(new: np.ndarray, old: np.ndarray, scale: float | None) -> float:
+    """Of all numbers that are more than rounding; infinite where a number came out of infinity or NaN."""
     if not np.array_equal(np.isfinite(new), np.isfinite(old)):
         return np.inf
-    new, old = new[np.isfinite(new)], old[np.isfinite(old)]
-    size = np.where(np.abs(old) > SMALL * np.abs(old).max(initial=0.0), np.abs(old), np.inf)
-    return float((np.abs(new - old) / size).max(initial=0.0))
+    counts = np.isfinite(old) & ~rounding(old, scale)
+    new, old = new[counts], old[counts]
+    return float(np.abs((new - old) / old).max(initial=0.0))
 
 
 def save(chapter: str, found: dict) -> Path:

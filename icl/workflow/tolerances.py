@@ -1,8 +1,10 @@
 """How far a number may be from its baseline: a share of its size, or ten times what it was seen to move.
 
-`make drift` measures the latter, for every column of a figure and every number of a claim, and writes it to
-`measurements/drift.json`, a part for each processor it ran on. No allowance is set by hand, and none of them comes from
-comparing with the baseline, so that a number which a fault moved cannot excuse itself.
+The share is 1e-9 in double precision and 1e-5 for trainings in single precision. What was seen counts where it is more,
+for trainings, and for what is nothing but the rounding of larger numbers. `make drift` measures it, for every column of
+a figure and every number of a claim, and writes it to `measurements/drift.json`, a part for each processor it ran on.
+No allowance is set by hand, and none of them comes from comparing with the baseline, so that a number which a fault
+moved cannot excuse itself.
 """
 
 from dataclasses import dataclass
@@ -14,33 +16,49 @@ from icl.files import read_sealed
 from icl.workflow.layout import MEASUREMENTS
 
 FACTOR = 10.0
-SMALL = 1e-6  # of the largest number of its column: less may be rounding, and is nothing to take a share of
 ROUNDING = 1e-14  # some numbers are nothing but the rounding of numbers of order one
+FAINT = 1e-9  # what is smaller may be such a number
+SMALL = ROUNDING / DRIFT["exact"]  # of the largest number of its column: less may be that one's rounding
 CLAIM_ROWS = ["predicted", "measured", "stderr", "verdict"]
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What a column may move by; `floor` and `absolute` are numbers or arrays, (rows,).
+    """What a column may move by.
 
-    rtol : share of a number's size; floor : whatever its size; absolute, relative : the largest moves that were seen,
-    in the column's units and in units of the number; `relative` is None where only the former counts.
+    rtol : share of a number's size; absolute, relative : the largest moves that were seen, in the column's units (a
+    number, or an array (rows,)) and in units of the number; `relative` is None where only the former counts;
+    scale : the size that the column's numbers are the rounding of when they are SMALL beside it; by default the largest
+    of them.
     """
 
     rtol: float
-    floor: float | np.ndarray = ROUNDING
     absolute: float | np.ndarray = 0.0
     relative: float | None = None
+    scale: float | None = None
 
     def atol(self, old: np.ndarray) -> np.ndarray:
-        """What is allowed beyond rtol · |old|, (rows,): the floor, and ten times the smaller of the two moves seen."""
-        size = np.where(np.isfinite(old), np.abs(old), 0.0)
-        seen = self.absolute if self.relative is None else np.minimum(self.relative * size, self.absolute)
-        return np.broadcast_to(self.floor + FACTOR * seen, np.shape(old))
+        """What is allowed beyond rtol · |old|, (rows,)."""
+        return np.maximum(self.allowed(old) - self.rtol * _size(old), 0.0)
 
     def allowed(self, old: np.ndarray) -> np.ndarray:
-        """How far each number may move, (rows,)."""
-        return self.rtol * np.abs(old) + self.atol(old)
+        """How far each number may move, (rows,): the share, or ten times the smaller of the two moves seen."""
+        size = _size(old)
+        seen = self.absolute if self.relative is None else np.minimum(self.relative * size, self.absolute)
+        moved = np.maximum(FACTOR * seen, ROUNDING)
+        if self.rtol <= DRIFT["exact"]:
+            moved = np.where(rounding(old, self.scale), moved, 0.0)
+        return np.maximum(self.rtol * size, moved)
+
+
+def rounding(old: np.ndarray, scale: float | None = None) -> np.ndarray:
+    """Which numbers may be nothing but rounding, (rows,), beside `scale`, by default the largest of them."""
+    size = _size(old)
+    return size <= max(FAINT, SMALL * (size.max(initial=0.0) if scale is None else scale))
+
+
+def _size(old: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(old), np.abs(old), 0.0)
 
 
 def of_column(rtol: float, moves: dict | None) -> Tolerance:
@@ -48,14 +66,15 @@ def of_column(rtol: float, moves: dict | None) -> Tolerance:
     return Tolerance(rtol, **(moves or {}))
 
 
-def of_claim(method: str, predicted: float | None, moves: dict | None) -> Tolerance:
+def of_claim(claim: dict, moves: dict | None) -> Tolerance:
     """For a claim's column, whose rows are CLAIM_ROWS; `moves` as `claim_moves` returns them. No verdict may change.
 
-    A standard error over trainings is a difference of nearly equal numbers: it moves with their size, not its own.
+    A standard error over trainings is a difference of nearly equal numbers: it may move as far as their mean. Beside
+    its prediction a number may be rounding; where that is 0, beside its standard error; where it is exact, beside 1.
     """
-    rtol, may_move = DRIFT[method], np.array([1.0, 1.0, 1.0, 0.0])
-    moves = np.asarray(moves["absolute"]) if moves else 0.0
-    return Tolerance(rtol, (0.1 * rtol * abs(predicted or 0) + ROUNDING) * may_move, moves * may_move)
+    predicted, measured, stderr, _ = moves["absolute"] if moves else np.zeros(4)
+    absolute = np.array([predicted, measured, max(measured, stderr), 0.0])
+    return Tolerance(DRIFT[claim["method"]], absolute, scale=abs(claim["predicted"] or claim["stderr"] or 1.0))
 
 
 def measured(chapter: str) -> dict[str, dict]:

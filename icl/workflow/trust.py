@@ -10,7 +10,7 @@ from icl.parameters import CHAPTERS
 from icl.workflow.checking import Margins, leeway, margins
 from icl.workflow.layout import BASELINES, MEASUREMENTS, repository, run_folder
 
-_LIMITS = {1e-8: "$10^{-8}$", 1e-4: "$10^{-4}$", 0.01: "1 %", 0.1: "10 %"}
+_LIMITS = {1e-9: "$10^{-9}$", 1e-5: "$10^{-5}$", 0.01: "1 %", 0.1: "10 %"}
 _LOOSE = max(_LIMITS)
 PAGES = ("book/trust.md", "book/checklists.md")
 
@@ -77,7 +77,7 @@ def _leeway(profile: str) -> str:
         return f"There are no baselines for the profile `{profile}`."
     rows, below = ["| may move by at most | numbers |", "|---|---|"], 0
     for limit, name in _LIMITS.items():
-        count = int((numbers <= limit).sum()) - below
+        count = int((numbers <= limit * (1 + 1e-9)).sum()) - below
         below += count
         rows.append(f"| {name} of its size | {count} |")
     loose = [column for column, shares in found.items() if (shares > _LOOSE).any()]

@@ -43,6 +43,14 @@ def test_a_finished_search_ends_where_lbfgs_alone_crawls(rng):
     assert finished.risks.min() == pytest.approx(floor, rel=1e-9)
 
 
+def test_a_search_does_not_mind_how_large_labels_are():
+    """Under noise of variance 1e5 the best step takes a ten-millionth off the risk, and y must first be found."""
+    law, eta = PromptLaw.isotropic(4, 6, 1e5), one_step_gd.step_size(4, 6, 1e5)
+    found, blind = (find(law, 6, np.random.default_rng(5)) for find in (attention.search, attention.restarts))
+    assert attention.learned_step(found.best, 6) == pytest.approx(eta, rel=1e-9)
+    assert attention.learned_step(blind.best, 6) == pytest.approx(eta / 4, rel=1e-2), "one direction only"
+
+
 @pytest.mark.parametrize("name", BUILDS)
 def test_each_model_ends_at_its_own_minimum(name, rng):
     build, floor = BUILDS[name]

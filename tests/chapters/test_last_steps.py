@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from icl.chapters import attention
-from icl.chapters.last_steps import newton
+from icl.chapters.last_steps import newton, settle
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_block import LinearTransformerBlock
+from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
 from icl.theory import mlp_benefit as theory
+from icl.theory import one_step_gd, preconditioned_gd
 
 STEEP = PromptLaw(20, np.diag([1.0, 0.5]), np.eye(2), np.full(2, 500.0), 0.3).with_labels_scaled(1 / 500)
 
@@ -32,3 +34,27 @@ def test_parts_that_are_not_free_stay_and_the_risk_never_rises(rng):
         assert attention.exact_risk(law, end) < attention.exact_risk(law, start)
         assert all(np.array_equal(after[name], before[name]) for name in before if name not in free)
         assert all(not np.array_equal(after[name], before[name]) for name in free)
+
+
+@pytest.mark.parametrize("condition", [1.0, 30.0])
+def test_a_minimum_that_has_settled_is_known_to_the_last_digit(rng, condition):
+    """L-BFGS leaves half of the digits; on a singular H, and without noise, it may leave fewer."""
+    H, singular = np.diag(np.geomspace(1, 1 / condition, 3)), np.diag([1.0, 0.5, 0.0])
+    for law in (PromptLaw(7, H, np.eye(3), np.zeros(3), 0.4), PromptLaw(7, singular, H, np.zeros(3), 0.0)):
+        (start,) = attention.restarts(law, 1, rng, scale=0.1, init="label_path").weights
+        end = settle(law, start, ["v", "c", "V", "u"])
+        _, gradient = RiskGradient(law)(end)
+        assert max(np.abs(part).max() for name, part in gradient.items() if name != "w1") < 1e-14
+        expected = law.H @ preconditioned_gd.preconditioner(law) @ law.H
+        off = [np.abs(law.H @ attention.preconditioner(at) @ law.H - expected).max() for at in (start, end)]
+        assert off[1] < 1e-14 < off[0] / 10, off
+
+
+def test_what_settles_at_a_higher_risk_stays_where_it_was():
+    """On the way down from 0, where nothing is learned, the nearest point without a gradient is 0 again."""
+    law = PromptLaw.isotropic(2, 5, 0.3)
+    for scale, reached in ((0.1, False), (0.3, False), (1.0, True)):
+        start = EffectiveParameters.from_numpy(np.zeros(2), np.zeros(2), scale, scale * np.eye(2), np.zeros(2))
+        end = settle(law, start, ["v", "c", "V", "u"])
+        least = one_step_gd.minimal_risk(2, 5, 0.3) if reached else attention.exact_risk(law, start)
+        assert attention.exact_risk(law, end) == pytest.approx(least, rel=1e-14)

@@ -180,3 +180,9 @@ def test_errors_of_the_bayes_risk_are_those_of_a_mean(rng):
     runs = [conditioning.bayes_risks([law], 50, rng)[0] for _ in range(200)]
     spread = np.std([run.mean for run in runs], ddof=1)
     assert 0.8 < spread / np.mean([run.stderr for run in runs]) < 1.25
+
+
+def test_a_covariance_far_from_round_costs_no_digits(rng):
+    H = conditioned_covariance(3, 1e6, rng)
+    law = PromptLaw(9, H, np.eye(3), np.zeros(3), 0.3)
+    assert chapter.distance(chapter.descend(law, rng), theory.preconditioner(law), H) < 1e-12

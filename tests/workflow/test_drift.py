@@ -75,28 +75,33 @@ def test_small_numbers_have_no_relative_move():
 
 
 def test_of_a_claim_that_something_is_0_nothing_is_a_share():
+    CLAIM = dict(method="exact", stderr=0.0)
+
     def run(predicted, measured):
         columns = {"c": np.array([predicted, measured, 0.0, 1.0])}
-        return [Table("claims", columns, [], {"c": of_claim("exact", predicted, None)})]
+        return [Table("claims", columns, [], {"c": of_claim(CLAIM | {"predicted": predicted}, None)})]
 
-    assert drift.compare(run(0.0, 1e-5), run(0.0, 2e-5))["float64"]["value"] == 0
+    assert drift.compare(run(0.0, 1e-6), run(0.0, 2e-6))["float64"]["value"] == 0
+    assert drift.compare(run(0.0, 1e-4), run(0.0, 2e-4))["float64"]["value"] == pytest.approx(1), "that is no rounding"
     assert drift.compare(run(1e-7, 1e-7), run(1e-7, 2e-7))["float64"]["value"] == pytest.approx(1), "no verdict counts"
 
 
 def test_a_claim_that_agreed_by_luck_gets_what_half_of_its_kind_moved():
-    def claim(id, tolerance, method="exact", predicted=1.0):
-        return SimpleNamespace(id=id, method=method, tolerance=tolerance, predicted=predicted, measured=-5e-6)
+    def claim(id, tolerance, method="trained", predicted=1.0, stderr=0.0):
+        return SimpleNamespace(**locals(), measured=-5e-6)
 
     claims = [claim("a", 1e-6), claim("b", 1e-6), claim("c", 1e-3), claim("d", 1e-3), claim("e", 0.0), claim("f", None)]
-    claims += [claim("zero", 1e-5, predicted=0.0), claim("still", 1e-5, predicted=0.0)]
-    moved = {"a": 1e-7, "b": 1e-12, "c": 2e-4, "e": 1e-12, "zero": 1e-6}
+    claims += [claim("zero", 1e-5, "exact", 0.0), claim("still", 1e-5, "exact", 0.0), claim("one", 1e-5, "exact")]
+    claims += [claim("mean", 1e-5, "monte-carlo", 0.0, stderr=0.1)]
+    moved = {"a": 1e-7, "b": 1e-12, "c": 2e-4, "e": 1e-12, "zero": 1e-6, "one": 1e-11, "mean": 1e-11}
     columns = {f"claims.{id}": {"absolute": [0.0, value, 1e-12, 0.0]} for id, value in moved.items()}
-    found = drift.typical(columns, [*claims, claim("g", 1.0, "trained")])
+    found = drift.typical(columns, claims)
     assert {name: moves["absolute"][1] for name, moves in found.items()} == {
         "claims.a": pytest.approx(1e-7),
         "claims.b": pytest.approx(1e-7),  # a tenth of what theory allows, as a; c moved by a fifth
         "claims.c": pytest.approx(2e-4),
-        "claims.zero": pytest.approx(5e-6),  # itself
+        "claims.zero": pytest.approx(5e-6),  # itself; `one`, whose size is known, is left as it is
+        "claims.mean": pytest.approx(1e-11),
     }
     assert all(moves["absolute"][2] == 1e-12 for moves in found.values())
 

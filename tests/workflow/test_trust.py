@@ -65,7 +65,7 @@ def test_leeway_is_counted_and_what_has_most_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(trust, "BASELINES", tmp_path)
     assert trust._leeway("quick") == "There are no baselines for the profile `quick`."
     (tmp_path / "quick" / "02_preconditioned_gd").mkdir(parents=True)
-    found = {"f.x": np.array([1e-9, 0.0, 1e-5, 0.05]), "f.y": np.array([0.5, 0.1, 0.02, 1e-3])}
+    found = {"f.x": np.array([1e-9 * (1 + 1e-15), 0.0, 1e-5, 0.05]), "f.y": np.array([0.5, 0.1, 0.02, 1e-3])}
     monkeypatch.setattr(trust, "leeway", lambda folder, baselines, chapter: found)
     shown = trust._leeway("quick")
     counts = re.findall(r"\| (\d+) \|", shown)
