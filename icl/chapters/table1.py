@@ -44,7 +44,7 @@ ENTRIES = {
 SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
 SCHEDULE = Schedule(200_000, 1e-4, CLIP)
 RESULTS = FOLDER / "table1.json"
-COMMAND = "python -m icl train table1 --missing --device cuda --minutes 9"
+COMMAND = "python -m icl train table1 --missing --device cuda"
 SLICE = 500  # steps between two saves
 BINS = 100  # of the thinned loss curve
 TEST_PROMPTS = 100_000
@@ -69,12 +69,7 @@ def results(profile: str, path: Path = RESULTS) -> dict[str, Estimate]:
 
 def why_not(id: str, found: dict[str, Estimate]) -> str | None:
     """Why an entry has no result, or None where it has one."""
-    if id in found:
-        return None
-    return (
-        f"the book carries no result of it; on a machine with a CUDA GPU: `{COMMAND}`, until it is done. The table's"
-        " d, n, Ψ, H, σ², learning rate, steps and batch are not restored"
-    )
+    return None if id in found else f"no result yet: {COMMAND} makes one, on a CUDA GPU"
 
 
 def committed(path: Path = RESULTS) -> dict[str, Estimate]:

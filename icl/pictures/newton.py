@@ -42,7 +42,7 @@ def rates(steps: Steps, factors, errors: np.ndarray) -> Figure:
             columns[f"error_alpha_{factor:g}"] = np.minimum(curve, 1e300)
         right.set(yscale="log", ylim=(1e-15, 1e3), xlabel="Newton steps $k$")
         right.set_title("distance from least squares, relative", fontsize=10)
-        right.legend(fontsize=8.5, loc="center right")
+        right.legend(fontsize=8.5, loc="lower left")
     alt = (
         "Left, both axes logarithmic: the steps of gradient descent grow in proportion to the condition number,"
         " Newton's hardly at all; every run lies on its predicted curve. Right: the error against Newton steps falls to"
