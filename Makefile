@@ -47,7 +47,7 @@ baselines: setup
 	@$(BIN)/python -m icl baselines --profile "$$PROFILE"
 
 checkpoints: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train --missing
+	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train
 
 lock:
 	@tools/lock

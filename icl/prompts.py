@@ -74,6 +74,24 @@ class PromptLaw:
         """Symmetric square roots H^{1/2}, Psi^{1/2}, each (d, d)."""
         return symmetric_root(self.H), symmetric_root(self.Psi)
 
+    @cached_property
+    def whitening(self) -> tuple[np.ndarray, np.ndarray]:
+        """(root, inverse), (r, d) and (d, r), r the rank of H: x = root' z with z = inverse' x ~ N(0, I_r).
+
+        z lives in the range of H only: what H cannot see is no part of any risk, and keeping it would invent randomness
+        that the data do not have. Eigenvalues below 1e-10 of the largest count as 0.
+        """
+        h, U = np.linalg.eigh(self.H)
+        seen = h > 1e-10 * max(h[-1], np.finfo(float).tiny)
+        return np.sqrt(h[seen])[:, None] * U[:, seen].T, U[:, seen] / np.sqrt(h[seen])
+
+    @cached_property
+    def whitened(self) -> "PromptLaw":
+        """The law of the same prompts with z for x; labels and risks stay. Raises InputError for H = 0."""
+        root, _ = self.whitening
+        Psi = root @ self.Psi @ root.T
+        return replace(self, H=np.eye(len(root)), Psi=(Psi + Psi.T) / 2, beta_star=root @ self.beta_star)
+
     def with_labels_scaled(self, scale: float) -> "PromptLaw":
         """The law of the same prompts with `scale` > 0 times the labels; every risk is scale² times as large."""
         return replace(self, beta_star=scale * self.beta_star, Psi=scale**2 * self.Psi, sigma2=scale**2 * self.sigma2)

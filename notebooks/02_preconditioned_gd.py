@@ -133,7 +133,8 @@ ledger.decide("thm2.risk", predicted=floor, measured=found.risks.min())
 # covariates, and $H^{-1}$ becomes the identity.
 
 # %%
-step = attention.learned_step(chapter.whitened(found.best, H), n)
+root, _ = law.whitening
+step = attention.learned_step(found.best.substituted(root), n)
 far = chapter.distance(found.best, target, H)
 Claims(
     [
@@ -149,7 +150,7 @@ Claims(
 # %%
 reached = [found.weights[k] for k in np.flatnonzero(found.reached(floor))]
 distances = [
-    chapter1.distance_from_family(chapter.whitened(end, H), d, n, sigma2)
+    chapter1.distance_from_family(end.substituted(root), d, n, sigma2)
     for end in reached
 ]
 ledger.decide(

@@ -516,7 +516,7 @@ ledger.figure(pictures.landscape(trap))
 # | «a vector of tens» | {glue:text}`published_3:g` | {glue:text}`published_4:g` |
 #
 # $d$, $n$, $\Psi$, $H$, $\sigma$, learning rate, steps and batch of that table are not restored, so its numbers cannot be a target.
-# `python -m icl train table1 --missing --device cuda` trains that model on one CUDA GPU at $d = 20$, $n = 40$, $H = \Psi = I$ and
+# `python -m icl train table1 --device cuda` trains that model on one CUDA GPU at $d = 20$, $n = 40$, $H = \Psi = I$ and
 # no label noise, batch 64, 200,000 steps, peak learning rate $10^{-4}$, and GELU itself where GPT-2 approximates it, all of
 # them our choice; with `--minutes 9` it does so in slices, and a killed run goes on where it stopped. What came out is kept
 # with the book and stands here beside what is printed:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from support import assert_within_errors, estimate, random_covariance, random_law
 
 from icl.models.effective import EffectiveParameters
+from icl.models.exact_risk import ExactRisk
 from icl.prompts import PromptLaw, attention_mask, conditioned_covariance, symmetric_root, token_matrix
 from icl.validation import InputError
 
@@ -126,3 +127,23 @@ def test_the_root_of_a_singular_matrix_is_as_singular(rng):
         assert np.abs(root @ root - matrix).max() < 1e-14
         assert np.abs(root @ Q[:, 3:]).max() < 1e-12
     assert not symmetric_root(np.zeros((2, 2))).any()
+
+
+@pytest.mark.parametrize("rank", [4, 2])
+def test_whitened_the_risks_are_the_same(rng, rank):
+    """On z, as many numbers as H has rank, weights predict what they predict on x; and there is a way back."""
+    Q, _ = np.linalg.qr(rng.standard_normal((4, 4)))
+    H = (Q * np.r_[np.geomspace(1, 0.01, rank), np.zeros(4 - rank)]) @ Q.T
+    law = PromptLaw(6, (H + H.T) / 2, random_covariance(rng, 4), np.arange(4.0), 0.3)
+    root, inverse = law.whitening
+    assert root.shape == (rank, 4) and np.array_equal(law.whitened.H, np.eye(rank))
+    np.testing.assert_allclose(root.T @ root, law.H, atol=1e-14)
+    np.testing.assert_allclose(inverse.T @ root.T, np.eye(rank), atol=1e-13)
+    weights = EffectiveParameters.from_numpy(*(rng.standard_normal(shape) for shape in (4, 4, (), (4, 4), 4)))
+    moved, risk = weights.substituted(root), ExactRisk(law)(weights).item()
+    assert ExactRisk(law.whitened)(moved).item() == pytest.approx(risk, rel=1e-12)
+    assert ExactRisk(law)(moved.substituted(inverse)).item() == pytest.approx(risk, rel=1e-12)
+    prompts = law.sample(rng, 20)
+    X, y, x_query = (torch.from_numpy(part) for part in (prompts.X, prompts.y, prompts.x_query))
+    z = [covariates @ torch.from_numpy(inverse) for covariates in (X, x_query)]
+    np.testing.assert_allclose(moved.predict(z[0], y, z[1]), weights.predict(X, y, x_query), atol=1e-10)

@@ -47,22 +47,19 @@ class _Search:
     """The risk as a function of one vector: the `free` parts end to end, as they act on z, x = root' z, z ~ N(0, I)."""
 
     def __init__(self, law: PromptLaw, given: EffectiveParameters, free: list[str]):
-        h, U = np.linalg.eigh(law.H)
-        seen = h > 1e-10 * h[-1]  # z has as many entries as H has rank
-        self.root, self.inverse = np.sqrt(h[seen])[:, None] * U[:, seen].T, U[:, seen] / np.sqrt(h[seen])
-        Psi, beta_star = self.root @ law.Psi @ self.root.T, self.root @ law.beta_star
-        self.risk = RiskGradient(PromptLaw(law.n, np.eye(int(seen.sum())), (Psi + Psi.T) / 2, beta_star, law.sigma2))
+        root, self.inverse = law.whitening
+        self.risk = RiskGradient(law.whitened)
         self.given, self.free = given.numpy(), free
-        self.parts = {name: _acting(part, self.root) for name, part in self.given.items()}
+        self.parts = given.substituted(root).numpy()
         self.start = np.concatenate([np.ravel(self.parts[name]) for name in free])
 
     def weights_at(self, vector: np.ndarray) -> EffectiveParameters:
         """The weights on x again; what H does not see of the free parts is 0."""
-        moved = {name: _acting(part, self.inverse) for name, part in self._split(vector).items()}
-        return EffectiveParameters.from_numpy(**self.given | moved)
+        moved = self._weights(vector).substituted(self.inverse).numpy()
+        return EffectiveParameters.from_numpy(**self.given | {name: moved[name] for name in self.free})
 
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = self.risk(EffectiveParameters.from_numpy(**self.parts | self._split(vector)))
+        value, gradient = self.risk(self._weights(vector))
         return value, np.concatenate([np.ravel(gradient[name]) for name in self.free])
 
     def curvature(self, vector: np.ndarray) -> np.ndarray:
@@ -72,12 +69,9 @@ class _Search:
         matrix = np.array(rows) / (2 * h[:, None])
         return (matrix + matrix.T) / 2
 
-    def _split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+    def _weights(self, vector: np.ndarray) -> EffectiveParameters:
+        """The weights on z."""
         cuts = np.cumsum([self.parts[name].size for name in self.free])[:-1].tolist()
         pieces = zip(self.free, np.split(vector, cuts), strict=True)
-        return {name: piece.reshape(self.parts[name].shape) for name, piece in pieces}
-
-
-def _acting(part: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """A part of the weights in other coordinates: numbers stay, vectors A a, matrices A M A'."""
-    return part if part.ndim == 0 else matrix @ part if part.ndim == 1 else matrix @ part @ matrix.T
+        moved = {name: piece.reshape(self.parts[name].shape) for name, piece in pieces}
+        return EffectiveParameters.from_numpy(**self.parts | moved)

@@ -44,13 +44,6 @@ def turned(H: np.ndarray, angle: float) -> np.ndarray:
     return (Q * eigenvalues) @ Q.T
 
 
-def whitened(weights: EffectiveParameters, H: np.ndarray) -> EffectiveParameters:
-    """The weights as they act on z = H^{-1/2} x, H (d, d): for Theorem 2's prior the tasks are then chapter 1's."""
-    root, parts = symmetric_root(H), weights.numpy()
-    moved = dict(v=root @ parts["v"], c=parts["c"], V=root @ parts["V"] @ root, u=root @ parts["u"])
-    return EffectiveParameters.from_numpy(w1=root @ parts["w1"], **moved)
-
-
 def whitened_matrix(Gamma: np.ndarray, H: np.ndarray) -> np.ndarray:
     """H^{1/2} Gamma H^{1/2}, (d, d): all of Gamma that the data can see, in units in which directions count alike."""
     root = symmetric_root(H)

@@ -44,7 +44,7 @@ ENTRIES = {
 SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
 SCHEDULE = Schedule(200_000, 1e-4, CLIP)
 RESULTS = FOLDER / "table1.json"
-COMMAND = "python -m icl train table1 --missing --device cuda"
+COMMAND = "python -m icl train table1 --device cuda"
 SLICE = 500  # steps between two saves
 BINS = 100  # of the thinned loss curve
 TEST_PROMPTS = 100_000
@@ -85,6 +85,11 @@ def committed(path: Path = RESULTS) -> dict[str, Estimate]:
         one = Estimate(first["loss"], first["stderr"], TEST_PROMPTS)
         found[id] = mean_over_trainings(losses) if others else one
     return found
+
+
+def seeds(id: str, path: Path = RESULTS) -> list[int]:
+    """The seeds of an entry's trainings in the file; errors as `committed`."""
+    return [int(seed) for seed in _read(path).get(id, {})]
 
 
 def train_entry(

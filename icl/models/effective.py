@@ -42,6 +42,12 @@ class EffectiveParameters:
         """Those that predict `scale` ≠ 0 times as much from `scale` times the labels."""
         return EffectiveParameters(scale * self.w1, scale * self.v, self.c, self.V, self.u / scale)
 
+    def substituted(self, root: np.ndarray) -> "EffectiveParameters":
+        """Those that predict from z (r,) what these predict from x = root' z, root (r, d): root a, and root V root'."""
+        root = torch.from_numpy(root)
+        vectors = {name: root @ getattr(self, name).double() for name in ("w1", "v", "u")}
+        return EffectiveParameters(c=self.c.double(), V=root @ self.V.double() @ root.T, **vectors)
+
     def check_dimension(self, d: int) -> None:
         """Raises InputError unless these are the weights for d covariates."""
         if len(self.v) != d:

@@ -30,17 +30,13 @@ class Optimum:
 class Profile:
     """The least risk of LSA (or of the block) at given (nu, c), not both 0; only their direction matters.
 
-    nu has r = rank H entries: coordinates in which the covariates are standard normal, in the range of H only. What
-    H cannot see is no part of the problem; keeping it would invent randomness that the data do not have.
+    nu has r = rank H entries: coordinates in which the covariates are standard normal, in the range of H only.
     """
 
     def __init__(self, law: PromptLaw, *, block: bool = False):
         self.law, self.block = law, block
-        h, U = np.linalg.eigh(law.H)
-        seen = h > 1e-10 * max(h[-1], np.finfo(float).tiny)
-        self.root = np.sqrt(h[seen])[:, None] * U[:, seen].T  # (r, d): x = root' z with z standard normal
-        self.inverse = U[:, seen] / np.sqrt(h[seen])  # (d, r)
-        n, tau, identity = law.n, moments.tau(law), np.eye(int(seen.sum()))
+        self.root, self.inverse = law.whitening
+        n, tau, identity = law.n, moments.tau(law), np.eye(len(self.root))
         self.tau, self.Phi = tau, self.root @ law.Psi @ self.root.T
         self.Omega = (n + 1) / n * self.Phi + tau / n * identity
         self.b = np.zeros(len(identity)) if block else self.root @ law.beta_star  # w1 = beta_star removes it

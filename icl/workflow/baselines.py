@@ -113,7 +113,7 @@ def _moves(chapter: str, table: Table, baseline: dict[str, np.ndarray], owners: 
             moves.append(Move(where, f"had {len(old)} rows and has {len(new)}", owners.of(table.name, name)))
             continue
         move, allowed = move_and_allowance(new, old, tolerance)
-        near = np.isclose(new, old, equal_nan=True, rtol=tolerance.rtol, atol=tolerance.atol(old))
+        near = np.isclose(new, old, equal_nan=True, rtol=0, atol=allowed)
         for row in np.flatnonzero(~near):
             change = f"{old[row]:.12g} → {new[row]:.12g}, a move of {move[row]:.3g}"
             message = f"{change} (allowed against the baseline: {allowed[row]:.3g})"

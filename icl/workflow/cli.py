@@ -192,10 +192,10 @@ def _report(differences: list[str], success: str) -> None:
 @click.argument("recipe", required=False)
 @click.option("--seed", type=click.IntRange(min=0), help="Of weights and sequences; without it, the shipped seeds.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the trained weights; default: checkpoints.")
-@click.option("--missing", is_flag=True, help="Train only what the folder does not hold intact.")
+@click.option("--anew", is_flag=True, help="Train also what the folder holds intact.")
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-def train(recipe, seed, out, missing, minutes, device):
+def train(recipe, seed, out, anew, minutes, device):
     """Train RECIPE of chapter 6, or all that the book ships, 2 to 10 minutes each, or `table1` of chapter 4.
 
     A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
@@ -206,13 +206,13 @@ def train(recipe, seed, out, missing, minutes, device):
 
     if recipe == "table1":
         path = (out or recipes.FOLDER) / table1.RESULTS.name
-        for line in train_table(seed or 0, path, missing=missing, minutes=minutes, device=device):
+        for line in train_table(seed or 0, path, anew=anew, minutes=minutes, device=device):
             click.echo(line)
         return
     shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
     named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
     wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
-    for line in train_all(wanted, out or recipes.FOLDER, missing=missing, minutes=minutes, device=device):
+    for line in train_all(wanted, out or recipes.FOLDER, anew=anew, minutes=minutes, device=device):
         click.echo(line)
 
 

@@ -12,6 +12,7 @@ from icl.parameters import check_chapter
 from icl.workflow.layout import BUILD, NOTEBOOKS, ROOT
 from icl.workflow.notebooks import code
 
+# Module → the committed results that it reads
 CHECKPOINTS = {"icl.chapters.transformer_recipes": "*.safetensors", "icl.chapters.table1": "table1.json"}
 
 
@@ -30,14 +31,10 @@ def chapter_sources(chapter: str) -> list[str]:
     modules |= {"icl.workflow.run"}
     modules |= {name.rsplit(".", depth)[0] for name in modules for depth in range(1, name.count(".") + 1)}
     sources = {_module_path(name) for name in modules}
-    sources |= {path for name in modules & CHECKPOINTS.keys() for path in _checkpoints(CHECKPOINTS[name])}
+    committed = [CHECKPOINTS[name] for name in modules & CHECKPOINTS.keys()]
+    sources |= {path for pattern in committed for path in (ROOT / "checkpoints").glob(pattern)}
     sources |= {code_file(chapter), ROOT / f"icl/catalogue/{chapter}.toml", ROOT / "requirements.lock"}
     return sorted(str(path.relative_to(ROOT)) for path in sources)
-
-
-def _checkpoints(pattern: str) -> list[Path]:
-    """What of the committed results a module reads."""
-    return sorted((ROOT / "checkpoints").glob(pattern))
 
 
 def code_file(chapter: str) -> Path:

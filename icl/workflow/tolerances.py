@@ -37,10 +37,6 @@ class Tolerance:
     relative: float | None = None
     scale: float | None = None
 
-    def atol(self, old: np.ndarray) -> np.ndarray:
-        """What is allowed beyond rtol · |old|, (rows,)."""
-        return np.maximum(self.allowed(old) - self.rtol * _size(old), 0.0)
-
     def allowed(self, old: np.ndarray) -> np.ndarray:
         """How far each number may move, (rows,): the share, or ten times the smaller of the two moves seen."""
         size = _size(old)

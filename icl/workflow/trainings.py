@@ -11,21 +11,23 @@ from icl.chapters import transformer_recipes as recipes
 from icl.validation import InputError
 
 _STOPPED = "stopped and saved; the same command goes on."
+_KEPT = "there already; --anew trains it again."
 
 
 def train_all(
-    wanted: list[tuple[str, int]], folder: Path, *, missing: bool = False, minutes: float | None = None, device="cpu"
+    wanted: list[tuple[str, int]], folder: Path, *, anew: bool = False, minutes: float | None = None, device="cpu"
 ) -> Iterator[str]:
     """Train each (recipe, seed) into `folder`, saying of each what came of it.
 
-    A training that was killed goes on from its file under `_build/train`; `minutes` stops each after so long. With
-    `missing` what `folder` holds intact, of the same recipe and seed, is left alone. Raises InputError for a device
+    A training that was killed goes on from its file under `_build/train`; `minutes` stops each after so long. What
+    `folder` holds intact, of the same recipe and seed, is left alone, unless `anew`. Raises InputError for a device
     that this machine does not have.
     """
     _prepare(device)
     for name, seed in wanted:
         recipe = recipes.RECIPES[name]
-        if missing and _intact(recipe, seed, folder):
+        if not anew and _intact(recipe, seed, folder):
+            yield f"{name}, seed {seed}: {_KEPT}"
             continue
         state = recipes.STATES / recipes.checkpoint_name(name, seed)
         path = recipes.train_recipe(recipe, seed, folder, state=state, minutes=minutes or math.inf, device=device)
@@ -38,12 +40,13 @@ def train_all(
 
 
 def train_table(
-    seed: int, path: Path, *, missing: bool = False, minutes: float | None = None, device="cpu"
+    seed: int, path: Path, *, anew: bool = False, minutes: float | None = None, device="cpu"
 ) -> Iterator[str]:
     """Train Table 1's four entries and add their losses to the file at `path`; options and errors as `train_all`."""
     _prepare(device)
     for id in table1.ENTRIES:
-        if missing and id in table1.committed(path):
+        if not anew and seed in table1.seeds(id, path):
+            yield f"{id}, seed {seed}: {_KEPT}"
             continue
         found = table1.train_entry(id, seed, path, minutes=minutes or math.inf, device=device)
         if found is None:

@@ -10,7 +10,7 @@ from icl.claims import catalogue
 from icl.files import read_sealed, sealed, write_atomically
 from icl.training import Schedule
 from icl.validation import InputError
-from icl.workflow import cli
+from icl.workflow import cli, trainings
 
 FIRST, *_, LAST = table1.ENTRIES
 
@@ -61,7 +61,7 @@ def test_each_entry_is_the_printed_one(id, tmp_path, monkeypatch):
 def test_what_is_missing_is_said_with_the_command():
     assert table1.committed(table1.RESULTS.with_name("none.json")) == {}
     said = table1.why_not(LAST, {FIRST: 1.0})
-    assert said == "no result yet: python -m icl train table1 --missing --device cuda makes one, on a CUDA GPU"
+    assert said == "no result yet: python -m icl train table1 --device cuda makes one, on a CUDA GPU"
     assert table1.why_not(FIRST, {FIRST: 1.0}) is None
     with pytest.raises(InputError, match="'table1.mean' is not an entry of Table 1; take one of table1.zero_mean_mlp"):
         table1.train_entry("table1.mean", 0)
@@ -98,9 +98,25 @@ def test_from_the_command_line(tmp_path, monkeypatch):
     monkeypatch.setattr(table1, "STATES", tmp_path / "states")
     run = lambda *options: CliRunner().invoke(cli.commands, ["train", "table1", "--out", str(tmp_path), *options])
     assert run("--minutes", "1e-9").stdout == f"{FIRST}, seed 0: stopped and saved; the same command goes on.\n"
-    lines = run("--seed", "0").stdout.splitlines()
+    lines = run().stdout.splitlines()
     assert [line.partition(",")[0] for line in lines] == list(table1.ENTRIES)
     assert all("test loss" in line and line.endswith("table1.json") for line in lines)
-    assert run("--missing").stdout == ""
-    if not torch.cuda.is_available():
-        assert "no CUDA GPU" in str(run("--device", "cuda").exception)
+
+
+def test_the_same_command_trains_nothing_twice_and_another_seed_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(table1, "STATES", tmp_path / "states")
+    monkeypatch.setattr(table1, "ENTRIES", {FIRST: table1.ENTRIES[FIRST]})
+    path = tmp_path / table1.RESULTS.name
+    run = lambda *options: CliRunner().invoke(cli.commands, ["train", "table1", "--out", str(tmp_path), *options])
+    assert "test loss" in run().stdout
+    assert run().stdout == f"{FIRST}, seed 0: there already; --anew trains it again.\n"
+    assert table1.seeds(FIRST, path) == [0]
+    assert "test loss" in run("--seed", "1").stdout and table1.seeds(FIRST, path) == [0, 1]
+    before = path.read_bytes()
+    assert "seed 1: test loss" in run("--seed", "1", "--anew").stdout and path.read_bytes() == before
+
+
+def test_a_gpu_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="no CUDA GPU"):
+        next(trainings.train_table(0, tmp_path / "t.json", device="cuda"))

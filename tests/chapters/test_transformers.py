@@ -125,9 +125,10 @@ def test_command_trains_what_is_missing(tmp_path, monkeypatch):
     run = lambda **options: list(trainings.train_all([("tiny", 0)], tmp_path, **options))
     assert "stopped and saved" in run(minutes=1e-9)[0]
     assert "test error" in run()[0]
-    assert run(missing=True) == []
+    assert run() == ["tiny, seed 0: there already; --anew trains it again."]
+    assert "test error" in run(anew=True)[0]
     damage(tmp_path / recipes.checkpoint_name("tiny", 0), "one bit")
-    assert "test error" in run(missing=True)[0]
+    assert "test error" in run()[0]
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match="no CUDA GPU"):
         run(device="cuda")
