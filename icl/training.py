@@ -1,7 +1,7 @@
 """Training: L-BFGS to the bottom of an exact loss, and Adam on any loss, exact or sampled, resumable.
 
-A loss is a function of no arguments that returns a scalar tensor; a sampled one draws fresh prompts from
-the generator that `train` is given, whose state is part of every checkpoint.
+A loss returns a scalar tensor. Adam asks it with the number of the step, by which a curriculum knows where it stands;
+a sampled one draws fresh prompts from the generator that `train` is given, whose state is part of every checkpoint.
 """
 
 import hashlib
@@ -97,7 +97,7 @@ class Schedule:
 
 def train(
     model: nn.Module,
-    loss: Callable[[], torch.Tensor],
+    loss: Callable[[int], torch.Tensor],
     schedule: Schedule,
     *,
     rng: np.random.Generator | None = None,
@@ -107,7 +107,7 @@ def train(
     minutes: float = math.inf,
     label: str = "training",
 ) -> np.ndarray:
-    """Adam on `loss`; returns the loss before each step, (steps,). The model ends trained, in place.
+    """Adam on `loss`, a function of the step; returns the loss before each step, (steps,). The model ends trained.
 
     `until` ends the run, saved, before that step; the losses from there on are NaN.
 
@@ -124,7 +124,7 @@ def train(
     last = schedule.steps if until is None else min(until, schedule.steps)
     with tqdm(total=schedule.steps, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
         for step in range(first, last):
-            value = loss()
+            value = loss(step)
             curve[step] = value.item()
             if not math.isfinite(curve[step]):
                 raise InputError(f"{label}: the loss is not finite at step {step}; lower the learning rate.")

@@ -5,6 +5,7 @@ import os
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 os.environ["ICL_CORES"] = "1"  # starting processes takes longer than most tests
+os.environ.pop("TQDM_DISABLE", None)  # whoever dislikes bars may still test them
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

@@ -57,7 +57,7 @@ def trained(path) -> str:
     model = attention.LinearSelfAttention(3, rng=rng, init="label_path", dtype=torch.float32)
     law = PromptLaw.isotropic(3, 8, 0.25)
 
-    def loss():
+    def loss(step):
         batch = law.sample(rng, 32)
         X, y, x, target = (torch.from_numpy(p).float() for p in (batch.X, batch.y, batch.x_query, batch.y_query))
         return ((model.effective(law.n).predict(X, y, x) - target) ** 2).mean()
@@ -79,7 +79,7 @@ def gpt_trained(path, pause=0.0) -> None:
     often = functools.partial(train, every=3)
     with mock.patch.multiple(mlp_gpt, train=often, squared_errors=slow):
         rng, schedule = np.random.default_rng(5), Schedule(31, 1e-2, 1.0)
-        mlp_gpt.train_gpt(config, law, schedule, rng, label="killed", batch=8, checkpoint=Path(path))
+        mlp_gpt.train_gpt(config, lambda step: law, schedule, rng, label="killed", batch=8, checkpoint=Path(path))
 
 
 TRAININGS = {"linear": trained, "gpt": gpt_trained, "slow-gpt": functools.partial(gpt_trained, pause=0.1)}

@@ -39,7 +39,7 @@ def model_and_loss(seed=5):
     model = attention.LinearSelfAttention(3, rng=rng, init="label_path")
     law = PromptLaw.isotropic(3, 8, 0.25)
 
-    def loss():
+    def loss(step):
         batch = law.sample(rng, 8)
         X, y, x, target = (torch.from_numpy(part) for part in (batch.X, batch.y, batch.x_query, batch.y_query))
         return ((model.effective(law.n).predict(X, y, x) - target) ** 2).mean()

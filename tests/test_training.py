@@ -19,7 +19,7 @@ LAW = PromptLaw.isotropic(3, 8, 0.25)
 def sampled(rng):
     model = LinearSelfAttention(3, rng=rng, init="label_path", dtype=torch.float32)
 
-    def loss():
+    def loss(step):
         batch = LAW.sample(rng, 32)
         X, y, x, target = (torch.from_numpy(p).float() for p in (batch.X, batch.y, batch.x_query, batch.y_query))
         return ((model.effective(LAW.n).predict(X, y, x) - target) ** 2).mean()
@@ -50,10 +50,10 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path, killed_at):
         model, loss = sampled(rng)
         calls = iter(range(stop)) if stop else None
 
-        def interruptible():
+        def interruptible(step):
             if calls is not None and next(calls, None) is None:
                 raise KeyboardInterrupt
-            return loss()
+            return loss(step)
 
         curve = train(model, interruptible, schedule, rng=rng, checkpoint=path, every=7)
         return curve, model.state_dict()
@@ -78,7 +78,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 def test_a_diverging_loss_is_named():
     model = LinearSelfAttention(2, rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="step 0; lower the learning rate"):
-        train(model, lambda: model.W_K.sum() * torch.nan, Schedule(3, 0.1))
+        train(model, lambda step: model.W_K.sum() * torch.nan, Schedule(3, 0.1))
 
 
 def test_bad_settings():
@@ -107,7 +107,7 @@ def test_first_steps_have_the_scheduled_size():
     schedule = Schedule(4, 0.05)
     model = LinearSelfAttention(2, rng=np.random.default_rng(0))
     before = model.W_K.detach().clone()
-    train(model, lambda: model.W_K.sum(), Schedule(1, 0.05))
+    train(model, lambda step: model.W_K.sum(), Schedule(1, 0.05))
     torch.testing.assert_close(before - model.W_K.detach(), torch.full_like(before, 0.05), rtol=1e-6, atol=0)
     assert [schedule.rate(k) for k in (0, 2)] == pytest.approx([0.05, 0.025])
     assert 0 < schedule.rate(3) < schedule.rate(2)
@@ -119,7 +119,7 @@ def test_clipped_adam_with_the_cosine_schedule_by_hand():
     model = torch.nn.Linear(2, 1, bias=False, dtype=torch.float64)
     weight = model.weight.detach().numpy().copy()
     direction, calls = np.array([[0.6, 0.8]]), iter(sizes)
-    train(model, lambda: next(calls) * (model.weight * torch.from_numpy(direction)).sum(), Schedule(4, peak, clip))
+    train(model, lambda step: next(calls) * (model.weight * torch.from_numpy(direction)).sum(), Schedule(4, peak, clip))
     m = v = 0.0
     for k, size in enumerate(sizes):
         gradient = min(size, clip) * direction

@@ -162,7 +162,7 @@ def train_on_samples(
     rng = np.random.default_rng(seed)
     model = build(law.d, rng=rng, init="label_path", dtype=torch.float32)
 
-    def loss():
+    def loss(step):
         prompts = law.sample(rng, batch)
         X, y, x_query, y_query = (
             torch.from_numpy(part).float() for part in (prompts.X, prompts.y, prompts.x_query, prompts.y_query)
@@ -179,7 +179,7 @@ def train_exactly(
     """Adam on the exact risk, the same start and schedule as `train_on_samples`, float64, no noise."""
     model = build(law.d, rng=np.random.default_rng(seed), init="label_path")
     risk = ExactRisk(law)
-    curve = train(model, lambda: risk(model.effective(law.n)), schedule, label=label)
+    curve = train(model, lambda step: risk(model.effective(law.n)), schedule, label=label)
     return Training(curve, model.effective(law.n))
 
 

@@ -68,7 +68,7 @@ def climb(law: PromptLaw, plan: Budget, seed: list[int]) -> list[Trained]:
         rng = np.random.default_rng([*seed, k])
         options = dict(kind=kind, shared=shared, growth=growth)
         model = DeepLinearAttention(law.d, layers, rng=rng, scale=law.n + law.d + 1, **options)
-        loss = lambda model=model, rng=rng: _errors(model, law, plan.batch, rng).mean()
+        loss = lambda step, model=model, rng=rng: _errors(model, law, plan.batch, rng).mean()
         train(model, loss, plan.schedule, rng=rng, label=f"{kind}, {layers} layers")
         ends.append(Trained(kind, layers, shared, growth, tested(model, law, plan.prompts, rng), model))
     return ends
@@ -158,7 +158,8 @@ def nonlinear_risk(law: Sampler, plan: Budget, seed: list[int], *, layers: int =
         X, y, x, target = map(torch.from_numpy, (prompts.X, prompts.y, prompts.x_query, prompts.y_query))
         return ((model.solution(model.gram(X, y)) * x).sum(1) - target) ** 2
 
-    train(model, lambda: errors(plan.batch).mean(), plan.schedule, rng=rng, label=f"{layers} layers, nonlinear targets")
+    loss = lambda step: errors(plan.batch).mean()
+    train(model, loss, plan.schedule, rng=rng, label=f"{layers} layers, nonlinear targets")
     with torch.no_grad():
         return monte_carlo(lambda B: errors(B).numpy(), plan.prompts, chunk=_chunk(law))
 

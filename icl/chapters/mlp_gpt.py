@@ -1,5 +1,6 @@
 """Chapter 4's sweep of small GPT-2s with and without the MLP."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,13 +68,13 @@ def sweep(parameters: TaskMeanParameters) -> Sweep:
 
 
 def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test_rng) -> float:
-    model, _ = train_gpt(config, law, schedule, rng, label="GPT")
+    model, _ = train_gpt(config, lambda step: law, schedule, rng, label="GPT")
     return float(tested(model, law, TEST_PROMPTS, test_rng).mean)
 
 
 def train_gpt(
     config: GPTConfig,
-    law: PromptLaw,
+    law_at: Callable[[int], PromptLaw],
     schedule: Schedule,
     rng: np.random.Generator,
     *,
@@ -82,12 +83,12 @@ def train_gpt(
     device: str = "cpu",
     **kept,
 ) -> tuple[GPT, np.ndarray]:
-    """Adam on the squared error at the query, fresh prompts each step: the model and its losses, (steps,).
+    """Adam on the squared error at the query, each step on fresh prompts of `law_at(step)`: model and losses, (steps,).
 
     `kept` goes to `training.train`, which says how a run is kept on disk and goes on.
     """
     model = GPT(config, rng=rng).to(device)
-    loss = lambda: squared_errors(model, law, batch, rng).mean()
+    loss = lambda step: squared_errors(model, law_at(step), batch, rng).mean()
     return model, train(model, loss, schedule, rng=rng, label=label, **kept)
 
 

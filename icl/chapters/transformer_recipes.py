@@ -65,13 +65,17 @@ class Recipe:
         """The model before training, weights drawn from `rng`."""
         return MODELS[type(self.model)](self.model, rng=rng)
 
-    def squared_errors(self, model: torch.nn.Module, rng: np.random.Generator, B: int) -> torch.Tensor:
-        """(prediction − y)² on B fresh sequences: (B, queries) or (B, positions); on the model's device."""
+    def squared_errors(
+        self, model: torch.nn.Module, rng: np.random.Generator, B: int, step: int | None = None
+    ) -> torch.Tensor:
+        """(prediction − y)² on B fresh sequences: (B, queries) or (B, positions); on the model's device.
+
+        At a training's `step` they are as large as the curriculum has come by then, without one as large as they get.
+        """
         n = int(rng.integers(1, self.n + 1)) if self.all_lengths else self.n
         T, d = n + (self.queries if isinstance(self.model, EncoderConfig) else 1), self.model.d
-        if self.curriculum is not None and model.training:
-            d, T = self.curriculum.at(int(model.seen))
-            model.seen += 1
+        if self.curriculum is not None and step is not None:
+            d, T = self.curriculum.at(step)
         X, y = LAWS[self.law](rng, B, T, d)
         X = np.pad(X, ((0, 0), (0, 0), (0, self.model.d - d)))  # the curriculum's missing dimensions are 0
         X, y = (torch.from_numpy(array).float().to(model.read_out.weight.device) for array in (X, y))
@@ -138,7 +142,7 @@ def train_recipe(
     """
     rng, test = generators(seed)
     model = recipe.build(rng).to(device)
-    loss = lambda: recipe.squared_errors(model, rng, recipe.batch).mean()
+    loss = lambda step: recipe.squared_errors(model, rng, recipe.batch, step).mean()
     label = f"{recipe.name}, seed {seed}"
     curve = training.train(
         model, loss, recipe.schedule, rng=rng, checkpoint=state, every=SLICE, minutes=minutes, label=label
@@ -155,10 +159,7 @@ def train_recipe(
         "made_with": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
         | {"machine": f"{platform.machine()}, {device}, {torch.get_num_threads()} thread(s)"},
     }
-    weights = {
-        name: value.cpu().half() if value.is_floating_point() else value.cpu()
-        for name, value in model.state_dict().items()
-    }
+    weights = {name: value.cpu().half() for name, value in model.state_dict().items()}
     return checkpoints.save(folder / checkpoint_name(recipe.name, seed), weights, record)
 
 
@@ -217,5 +218,5 @@ def replay(recipe: Recipe, seed: int) -> np.ndarray:
     """The first losses of the training, run again from its seed: (REPLAYED,)."""
     rng, _ = generators(seed)
     model = recipe.build(rng)
-    loss = lambda: recipe.squared_errors(model, rng, recipe.batch).mean()
+    loss = lambda step: recipe.squared_errors(model, rng, recipe.batch, step).mean()
     return training.train(model, loss, recipe.schedule, until=REPLAYED, label=f"{recipe.name}, replayed")[:REPLAYED]

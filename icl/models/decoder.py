@@ -30,10 +30,7 @@ class DecoderConfig:
 
 
 class Decoder(nn.Module):
-    """The decoder, float32. `rng`, a NumPy generator, seeds the initial weights (N(0, 0.02²), as GPT-2).
-
-    `seen` counts training steps; it is a buffer, so that a resumed training knows where its curriculum stands.
-    """
+    """The decoder, float32. `rng`, a NumPy generator, seeds the initial weights (N(0, 0.02²), as GPT-2)."""
 
     def __init__(self, config: DecoderConfig, *, rng: np.random.Generator):
         super().__init__()
@@ -43,7 +40,6 @@ class Decoder(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
-        self.register_buffer("seen", torch.tensor(0))
         initialise(self, config, rng)
 
     def forward(self, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

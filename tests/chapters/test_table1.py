@@ -5,7 +5,8 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from icl.chapters import table1
+from icl.chapters import mlp_gpt, table1
+from icl.chapters.sequence_laws import Curriculum
 from icl.claims import catalogue
 from icl.files import read_sealed, sealed, write_atomically
 from icl.training import Schedule
@@ -17,9 +18,10 @@ FIRST, *_, LAST = table1.ENTRIES
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    """Models of one layer, trained for four steps."""
+    """Models of one layer, trained for four steps, half of them on one covariate."""
     monkeypatch.setattr(table1, "SIZES", dict(d=2, n=3, layers=1, heads=1, width=4))
     monkeypatch.setattr(table1, "SCHEDULE", Schedule(4, 1e-3, 1.0))
+    monkeypatch.setattr(table1, "CURRICULUM", Curriculum((1, 2, 1), (4, 4, 0), 2))
     monkeypatch.setattr(table1, "TEST_PROMPTS", 4000)
     monkeypatch.setattr(table1, "SLICE", 2)
 
@@ -58,10 +60,26 @@ def test_each_entry_is_the_printed_one(id, tmp_path, monkeypatch):
     assert f"printed {table1.ENTRIES[id].printed:g};" in catalogue("04_mlp_benefit")[id]["statement"]
 
 
+def test_trained_on_more_and_more_covariates_and_tested_on_all(tmp_path, monkeypatch):
+    laws, errors = [], mlp_gpt.squared_errors
+    monkeypatch.setattr(
+        mlp_gpt, "squared_errors", lambda model, law, *rest: laws.append(law) or errors(model, law, *rest)
+    )
+    table1.train_entry(LAST, 0, tmp_path / "t.json", states=tmp_path)
+    assert [np.diag(law.H).tolist() for law in laws] == [[1, 0]] * 2 + [[1, 1]] * 4
+    assert all(law.beta_star.tolist() == [10, 10] and np.array_equal(law.Psi, np.eye(2)) for law in laws)
+
+
+def test_the_curriculum_ends_at_all_covariates_long_before_the_training(monkeypatch):
+    monkeypatch.undo()
+    d, _ = table1.CURRICULUM.at(table1.SCHEDULE.steps // 2)
+    assert d == table1.SIZES["d"] == max(table1.lessons(table1.ENTRIES[FIRST]))
+
+
 def test_what_is_missing_is_said_with_the_command():
     assert table1.committed(table1.RESULTS.with_name("none.json")) == {}
     said = table1.why_not(LAST, {FIRST: 1.0})
-    assert said == "no result yet: python -m icl train table1 --device cuda makes one, on a CUDA GPU"
+    assert said == "no result yet: python -m icl train table1 makes one"
     assert table1.why_not(FIRST, {FIRST: 1.0}) is None
     with pytest.raises(InputError, match="'table1.mean' is not an entry of Table 1; take one of table1.zero_mean_mlp"):
         table1.train_entry("table1.mean", 0)

@@ -56,9 +56,9 @@ def test_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
 
     def run(checkpoint):
         rng = np.random.default_rng(5)
-        return mlp_gpt.train_gpt(config, law, Schedule(12, 1e-2, 1.0), rng, label="t", batch=8, checkpoint=checkpoint)[
-            0
-        ]
+        return mlp_gpt.train_gpt(
+            config, lambda step: law, Schedule(12, 1e-2, 1.0), rng, label="t", batch=8, checkpoint=checkpoint
+        )[0]
 
     whole = run(None)
     calls, real = [0], mlp_gpt.squared_errors
