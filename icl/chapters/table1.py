@@ -50,7 +50,7 @@ CURRICULUM = Curriculum(dimensions=(5, 20, 1), pairs=(41, 41, 0), every=400)  # 
 RESULTS = FOLDER / "table1.json"
 COMMAND = "python -m icl train table1"
 SLICE = 500  # steps between two saves
-BINS = 100  # of the thinned loss curve
+BINS = 100  # stretches of a training, over each of which its loss is averaged
 TEST_PROMPTS = 100_000
 
 
@@ -98,9 +98,9 @@ def committed(path: Path = RESULTS) -> dict[str, Estimate]:
     return found
 
 
-def seeds(id: str, path: Path = RESULTS) -> list[int]:
-    """The seeds of an entry's trainings in the file; errors as `committed`."""
-    return [int(seed) for seed in _read(path).get(id, {})]
+def curves(path: Path = RESULTS) -> dict[str, dict[int, np.ndarray]]:
+    """Entry → seed → the training's loss, (BINS,) or (steps,) if fewer: means over stretches; errors as `committed`."""
+    return {id: {int(seed): np.array(run["curve"]) for seed, run in runs.items()} for id, runs in _read(path).items()}
 
 
 def train_entry(

@@ -7,6 +7,7 @@ training depends on; `train_recipe` runs it, `load_model` reads the result back 
 import json
 import math
 import platform
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -64,6 +65,10 @@ class Recipe:
     def build(self, rng: np.random.Generator) -> torch.nn.Module:
         """The model before training, weights drawn from `rng`."""
         return MODELS[type(self.model)](self.model, rng=rng)
+
+    def loss(self, model: torch.nn.Module, rng: np.random.Generator) -> Callable[[int], torch.Tensor]:
+        """Step → the mean squared error on `batch` fresh sequences, a scalar: what training lowers."""
+        return lambda step: self.squared_errors(model, rng, self.batch, step).mean()
 
     def squared_errors(
         self, model: torch.nn.Module, rng: np.random.Generator, B: int, step: int | None = None
@@ -142,10 +147,16 @@ def train_recipe(
     """
     rng, test = generators(seed)
     model = recipe.build(rng).to(device)
-    loss = lambda step: recipe.squared_errors(model, rng, recipe.batch, step).mean()
     label = f"{recipe.name}, seed {seed}"
     curve = training.train(
-        model, loss, recipe.schedule, rng=rng, checkpoint=state, every=SLICE, minutes=minutes, label=label
+        model,
+        recipe.loss(model, rng),
+        recipe.schedule,
+        rng=rng,
+        checkpoint=state,
+        every=SLICE,
+        minutes=minutes,
+        label=label,
     )
     if math.isnan(curve[-1]):
         return None
@@ -218,5 +229,5 @@ def replay(recipe: Recipe, seed: int) -> np.ndarray:
     """The first losses of the training, run again from its seed: (REPLAYED,)."""
     rng, _ = generators(seed)
     model = recipe.build(rng)
-    loss = lambda step: recipe.squared_errors(model, rng, recipe.batch, step).mean()
-    return training.train(model, loss, recipe.schedule, until=REPLAYED, label=f"{recipe.name}, replayed")[:REPLAYED]
+    loss, label = recipe.loss(model, rng), f"{recipe.name}, replayed"
+    return training.train(model, loss, recipe.schedule, until=REPLAYED, label=label)[:REPLAYED]

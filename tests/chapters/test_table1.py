@@ -9,6 +9,7 @@ from icl.chapters import mlp_gpt, table1
 from icl.chapters.sequence_laws import Curriculum
 from icl.claims import catalogue
 from icl.files import read_sealed, sealed, write_atomically
+from icl.pictures import table1 as pictures
 from icl.training import Schedule
 from icl.validation import InputError
 from icl.workflow import cli, trainings
@@ -76,6 +77,18 @@ def test_the_curriculum_ends_at_all_covariates_long_before_the_training(monkeypa
     assert d == table1.SIZES["d"] == max(table1.lessons(table1.ENTRIES[FIRST]))
 
 
+def test_the_picture_shows_every_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(table1, "CURRICULUM", Curriculum((1, 2, 1), (4, 4, 0), 3))
+    path = tmp_path / "t.json"
+    for id, seed in ((FIRST, 0), (LAST, 0), (LAST, 7)):
+        table1.train_entry(id, seed, path, states=tmp_path)
+    columns, content = pictures.curves(path).columns, read_sealed(path)["entries"]
+    assert columns.keys() == {"step", "of_the_mean", "zero_mean_mlp_0", "mean_no_mlp_0", "mean_no_mlp_7"}
+    assert columns["mean_no_mlp_7"].tolist() == content[LAST]["7"]["curve"] != columns["mean_no_mlp_0"].tolist()
+    assert columns["step"].tolist() == [1, 2, 3, 4] and columns["of_the_mean"].tolist() == [1, 1, 1, 2]
+    assert len(pictures.curves(tmp_path / "none").columns) == 2
+
+
 def test_what_is_missing_is_said_with_the_command():
     assert table1.committed(table1.RESULTS.with_name("none.json")) == {}
     said = table1.why_not(LAST, {FIRST: 1.0})
@@ -128,8 +141,8 @@ def test_the_same_command_trains_nothing_twice_and_another_seed_counts(tmp_path,
     run = lambda *options: CliRunner().invoke(cli.commands, ["train", "table1", "--out", str(tmp_path), *options])
     assert "test loss" in run().stdout
     assert run().stdout == f"{FIRST}, seed 0: there already; --anew trains it again.\n"
-    assert table1.seeds(FIRST, path) == [0]
-    assert "test loss" in run("--seed", "1").stdout and table1.seeds(FIRST, path) == [0, 1]
+    assert list(table1.curves(path)[FIRST]) == [0]
+    assert "test loss" in run("--seed", "1").stdout and list(table1.curves(path)[FIRST]) == [0, 1]
     before = path.read_bytes()
     assert "seed 1: test loss" in run("--seed", "1", "--anew").stdout and path.read_bytes() == before
 

@@ -16,6 +16,7 @@ from icl.chapters.sequence_laws import Curriculum
 from icl.estimates import Estimate
 from icl.models.decoder import DecoderConfig
 from icl.models.encoder import EncoderConfig
+from icl.training import Schedule
 
 DECODER = recipes.Recipe(
     "tiny", DecoderConfig(3, 5, 2, 1, 8), n=4, batch=4, curriculum=Curriculum((1, 3, 1), (3, 5, 1), 20)
@@ -73,6 +74,17 @@ def test_the_curriculum_is_for_training_only(rng):
     assert DECODER.squared_errors(model, rng, 2, 0).shape == (2, 3)
     assert DECODER.squared_errors(model, rng, 2).shape == (2, 5)
     assert DECODER.squared_errors(model, rng, 2, 40).shape == (2, 5)
+
+
+def test_trained_within_the_curriculum_and_tested_beyond_it(rng, tmp_path, monkeypatch):
+    """Its first steps are on short sequences, the test of the trained model is on the longest."""
+    shapes, forward = [], type(DECODER.build(rng)).forward
+    monkeypatch.setattr(
+        type(DECODER.build(rng)), "forward", lambda self, X, y: shapes.append(X.shape[1]) or forward(self, X, y)
+    )
+    monkeypatch.setattr(recipes, "TEST_PROMPTS", 512)
+    recipes.train_recipe(replace(DECODER, schedule=Schedule(2, 1e-3)), 0, tmp_path)
+    assert shapes == [3, 3, 5]
 
 
 def test_early_in_the_curriculum_covariates_are_missing(rng, monkeypatch):
