@@ -120,7 +120,8 @@ def train_entry(
     """
     if id not in ENTRIES:
         raise InputError(f"{id!r} is not an entry of Table 1; take one of {', '.join(ENTRIES)}.")
-    seed, number, runs = check_count("seed", seed, least=0), list(ENTRIES).index(id), _read(path)
+    seed, number = check_count("seed", seed, least=0), list(ENTRIES).index(id)
+    _read(path)  # a file that cannot be added to is better known now than in an hour
     entry, rng = ENTRIES[id], np.random.default_rng([seed, 42, number])
     laws = lessons(entry)
     state = (states or STATES) / f"{id}-seed{seed}.safetensors"
@@ -137,6 +138,7 @@ def train_entry(
         "curve": [float(part.mean()) for part in np.array_split(curve, min(BINS, len(curve)))],
         "made_with": {"python": platform.python_version(), "torch": torch.__version__, "machine": _machine(device)},
     }
+    runs = _read(path)  # another entry may have been trained beside this one
     runs[id] = dict(sorted((runs.get(id, {}) | {str(seed): run}).items()))
     entries = {key: runs[key] for key in ENTRIES if key in runs}
     write_atomically(path, sealed({"settings": settings(), "entries": entries}))

@@ -48,6 +48,19 @@ def test_several_trainings_have_a_mean_and_its_error(tmp_path):
     assert found[LAST].stderr == pytest.approx(abs(losses[0] - losses[1]) / 2) and found[LAST].count == 2
 
 
+def test_two_trainings_at_once_are_both_kept(tmp_path, monkeypatch):
+    path, tested = tmp_path / "t.json", table1.tested
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(table1, "tested", tested)
+        table1.train_entry(LAST, 0, path, states=tmp_path)
+        return tested(*arguments)
+
+    monkeypatch.setattr(table1, "tested", meanwhile)
+    table1.train_entry(FIRST, 0, path, states=tmp_path)
+    assert list(table1.committed(path)) == [FIRST, LAST]
+
+
 @pytest.mark.parametrize("id", table1.ENTRIES)
 def test_each_entry_is_the_printed_one(id, tmp_path, monkeypatch):
     seen, tested = [], table1.tested
