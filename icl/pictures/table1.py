@@ -14,12 +14,12 @@ def curves(path: Path = table1.RESULTS) -> Figure:
     steps, covariates = table1.SCHEDULE.steps, table1.SIZES["d"]
     shown = np.linspace(0, steps, min(table1.BINS, steps) + 1)[1:]
     varying = np.array([min(table1.CURRICULUM.at(int(step) - 1)[0], covariates) for step in shown])
-    full = shown[np.argmax(varying == covariates)]
+    full = next(step for step in range(steps) if table1.CURRICULUM.at(step)[0] >= covariates)
     columns = {"step": shown, "of_the_mean": varying}
     with style():
         figure, axes = canvas(1, 2, height=3.7, sharey=True)
         for axis, mean in zip(axes, sorted({entry.mean for entry in table1.ENTRIES.values()}), strict=True):
-            axis.plot(shown, varying, color=COLOURS["zero"], linewidth=1.3, label=r"$\beta^{\ast\top} x$")
+            axis.plot(shown, varying, color=COLOURS["zero"], linewidth=1.3, label="knowing the mean")
             axis.axvline(full, color=INK, linewidth=1.0, linestyle=":")
             for id, entry in table1.ENTRIES.items():
                 if entry.mean != mean:
@@ -31,6 +31,7 @@ def curves(path: Path = table1.RESULTS) -> Figure:
                     axis.plot(shown, curve, color=colour, linewidth=1.5, label=label)
                     columns[f"{id.removeprefix('table1.')}_{seed}"] = curve
             axis.set(yscale="log", xlabel="step", xlim=(0, steps), title=f"task mean {mean:g} in each coordinate")
+            axis.set_xticks(np.linspace(0, steps, 4), [f"{step:,.0f}" for step in np.linspace(0, steps, 4)])
         axes[0].set(ylabel="training loss")
         axes[1].legend(fontsize=9, loc="upper right")
     alt = (
