@@ -19,7 +19,7 @@ def curves(path: Path = table1.RESULTS) -> Figure:
     with style():
         figure, axes = canvas(1, 2, height=3.7, sharey=True)
         for axis, mean in zip(axes, sorted({entry.mean for entry in table1.ENTRIES.values()}), strict=True):
-            axis.plot(shown, varying, color=COLOURS["zero"], linewidth=1.3, label="knowing the mean")
+            axis.plot(shown, varying, color=COLOURS["zero"], linewidth=1.3, label="the mean alone")
             axis.axvline(full, color=INK, linewidth=1.0, linestyle=":")
             for id, entry in table1.ENTRIES.items():
                 if entry.mean != mean:
@@ -33,7 +33,7 @@ def curves(path: Path = table1.RESULTS) -> Figure:
             axis.set(yscale="log", xlabel="step", xlim=(0, steps), title=f"task mean {mean:g} in each coordinate")
             axis.set_xticks(np.linspace(0, steps, 4), [f"{step:,.0f}" for step in np.linspace(0, steps, 4)])
         axes[0].set(ylabel="training loss")
-        axes[1].legend(fontsize=9, loc="upper right")
+        axes[1].legend(fontsize=9, loc="center left")
     alt = (
         "Training loss of GPT-2s with and without the MLP against the step, for task mean zero and a vector of tens,"
         " with a dashed line at each printed test loss, a grey staircase for the loss of knowing the mean task alone,"
