@@ -25,7 +25,7 @@ from icl.estimates import Estimate
 from icl.files import read_sealed, sealed, write_atomically
 from icl.models.gpt import GPTConfig
 from icl.prompts import PromptLaw
-from icl.training import Schedule
+from icl.training import Schedule, thinned
 from icl.validation import InputError, check_count
 
 
@@ -50,7 +50,6 @@ CURRICULUM = Curriculum(dimensions=(5, 20, 1), pairs=(41, 41, 0), every=400)  # 
 RESULTS = FOLDER / "table1.json"
 COMMAND = "python -m icl train table1"
 SLICE = 500  # steps between two saves
-BINS = 100  # stretches of a training, over each of which its loss is averaged
 TEST_PROMPTS = 100_000
 
 
@@ -99,7 +98,7 @@ def committed(path: Path = RESULTS) -> dict[str, Estimate]:
 
 
 def curves(path: Path = RESULTS) -> dict[str, dict[int, np.ndarray]]:
-    """Entry → seed → the training's loss, (BINS,) or (steps,) if fewer: means over stretches; errors as `committed`."""
+    """Entry → seed → the training's `thinned` loss, (BINS,) or (steps,); errors as `committed`."""
     return {id: {int(seed): np.array(run["curve"]) for seed, run in runs.items()} for id, runs in _read(path).items()}
 
 
@@ -135,7 +134,7 @@ def train_entry(
     run = {
         "loss": float(found.mean),
         "stderr": float(found.stderr),
-        "curve": [float(part.mean()) for part in np.array_split(curve, min(BINS, len(curve)))],
+        "curve": thinned(curve),
         "made_with": {"python": platform.python_version(), "torch": torch.__version__, "machine": _machine(device)},
     }
     runs = _read(path)  # another entry may have been trained beside this one

@@ -27,7 +27,6 @@ from icl.validation import InputError, check_count
 D, N, QUERIES = 5, 10, 10
 SLICE = 500  # steps between two saves
 REPLAYED = 20  # first losses that a checkpoint records
-BINS = 100  # of the thinned loss curve
 TEST_PROMPTS = 4096
 
 Config = EncoderConfig | LSTMConfig | DecoderConfig
@@ -147,16 +146,9 @@ def train_recipe(
     """
     rng, test = generators(seed)
     model = recipe.build(rng).to(device)
-    label = f"{recipe.name}, seed {seed}"
+    loss, label = recipe.loss(model, rng), f"{recipe.name}, seed {seed}"
     curve = training.train(
-        model,
-        recipe.loss(model, rng),
-        recipe.schedule,
-        rng=rng,
-        checkpoint=state,
-        every=SLICE,
-        minutes=minutes,
-        label=label,
+        model, loss, recipe.schedule, rng=rng, checkpoint=state, every=SLICE, minutes=minutes, label=label
     )
     if math.isnan(curve[-1]):
         return None
@@ -165,7 +157,7 @@ def train_recipe(
         "recipe": recipe.configuration(),
         "seed": seed,
         "first_losses": curve[:REPLAYED].tolist(),
-        "curve": [float(part.mean()) for part in np.array_split(curve, min(BINS, len(curve)))],
+        "curve": training.thinned(curve),
         "test_error": tested(recipe, model, test),
         "made_with": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
         | {"machine": f"{platform.machine()}, {device}, {torch.get_num_threads()} thread(s)"},

@@ -6,15 +6,16 @@ import numpy as np
 
 from icl.chapters import table1
 from icl.figures import COLOURS, INK, Figure, canvas, style
+from icl.training import BINS
 
 
 def curves(path: Path = table1.RESULTS) -> Figure:
     """Training loss of every run in the file against the step, beside what knowing the mean task alone would cost."""
     found = table1.curves(path)
-    steps, covariates = table1.SCHEDULE.steps, table1.SIZES["d"]
-    shown = np.linspace(0, steps, min(table1.BINS, steps) + 1)[1:]
-    varying = np.array([min(table1.CURRICULUM.at(int(step) - 1)[0], covariates) for step in shown])
-    full = next(step for step in range(steps) if table1.CURRICULUM.at(step)[0] >= covariates)
+    steps = table1.SCHEDULE.steps
+    shown = np.linspace(0, steps, min(BINS, steps) + 1)[1:]
+    varying = np.array([table1.CURRICULUM.at(int(step) - 1)[0] for step in shown])
+    full = next(step for step in range(steps) if table1.CURRICULUM.at(step)[0] == table1.SIZES["d"])
     columns = {"step": shown, "of_the_mean": varying}
     with style():
         figure, axes = canvas(1, 2, height=3.7, sharey=True)
