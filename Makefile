@@ -4,7 +4,7 @@
 # make drift   other threads, instructions    make newest  newest dependencies    make audit    known vulnerabilities
 # make sync    .ipynb from .py      make baselines   accept the last run's numbers      make lock   renew the pins
 # make times    how long the tests and CI take, in a fresh clone
-# make checkpoints   train what checkpoints/ does not hold intact, about 10 minutes a model
+# make checkpoints   train what results/checkpoints/ does not hold intact, about 10 minutes a model
 PROFILE ?= quick
 CORES ?= 2
 # As text, never expanded again and never pasted into a command: PROFILE='quick; rm -rf x' is an unknown profile.
@@ -12,7 +12,7 @@ override PROFILE := $(value PROFILE)
 override CORES := $(value CORES)
 export PROFILE CORES
 BIN := .venv/bin
-SNAKEMAKE = tools/locked $(BIN)/snakemake --cores "$$CORES" --rerun-incomplete --nolock --quiet all --config "profile=$$PROFILE" --
+SNAKEMAKE = press/locked $(BIN)/snakemake --cores "$$CORES" --rerun-incomplete --nolock --quiet all --config "profile=$$PROFILE" --
 export PYTHONHASHSEED := 0
 
 .PHONY: book test unit setup browser sync check baselines lock bench same resume times mutants drift newest audit peers pdf checkpoints clean
@@ -25,16 +25,16 @@ pdf: book browser
 	@$(BIN)/python -m icl pdf
 
 test: setup browser
-	@tools/test
+	@press/test
 
 unit: setup
 	@$(BIN)/python -m pytest -n 2 -q -m "not book"
 
 setup:
-	@tools/setup
+	@press/setup
 
 browser:
-	@tools/browser
+	@press/browser
 
 sync: setup
 	@$(BIN)/python -m icl sync
@@ -50,39 +50,39 @@ checkpoints: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train
 
 lock:
-	@tools/lock
+	@press/lock
 
 bench: setup
-	@$(BIN)/python benchmarks/one_step_gd.py
-	@$(BIN)/python benchmarks/newton.py
-	@$(BIN)/python benchmarks/newton_memory.py
-	@$(BIN)/python benchmarks/transformer_probes.py
-	@$(BIN)/python benchmarks/depth_ladder.py
-	@$(if $(wildcard .venv-peers/.installed),.venv-peers/bin,$(BIN))/python benchmarks/mlp_benefit.py
+	@$(BIN)/python trials/benchmarks/one_step_gd.py
+	@$(BIN)/python trials/benchmarks/newton.py
+	@$(BIN)/python trials/benchmarks/newton_memory.py
+	@$(BIN)/python trials/benchmarks/transformer_probes.py
+	@$(BIN)/python trials/benchmarks/depth_ladder.py
+	@$(if $(wildcard .venv-peers/.installed),.venv-peers/bin,$(BIN))/python trials/benchmarks/mlp_benefit.py
 
 peers: setup
-	@tools/peers
+	@trials/peers
 
 same: setup
-	@$(BIN)/python -m icl same --profile "$$PROFILE"
+	@$(BIN)/python -m trials same --profile "$$PROFILE"
 
 resume: setup
-	@$(BIN)/python -m icl resume --profile "$$PROFILE"
+	@$(BIN)/python -m trials resume --profile "$$PROFILE"
 
 times: setup
-	@$(BIN)/python -m icl times
+	@$(BIN)/python -m trials times
 
 mutants: setup
-	@$(BIN)/python tools/mutants.py --workers "$$CORES"
+	@$(BIN)/python -m trials.mutants --workers "$$CORES"
 
 drift: book
-	@$(BIN)/python -m icl drift --profile "$$PROFILE"
+	@$(BIN)/python -m trials drift --profile "$$PROFILE"
 
 newest:
-	@tools/newest
+	@trials/newest.sh
 
 audit:
-	@tools/audit
+	@press/audit
 
 clean:
 	rm -rf _build .snakemake

@@ -3,8 +3,9 @@
 `make book` is `snakemake --cores 2 book` in the project's environment. --config profile=standard for another profile.
 """
 
-from icl.parameters import CHAPTERS, PROFILES
-from icl.workflow.graph import chapter_sources
+from icl.chapters import CHAPTERS
+from icl.parameters import PROFILES
+from press.sources import chapter_sources, page_sources, priority
 
 PROFILE = config.get("profile", "quick")
 if PROFILE not in PROFILES:
@@ -25,13 +26,7 @@ rule html:
         ledgers=expand(f"{RUN}/{{chapter}}.json", chapter=CHAPTERS),
         notebooks=expand(f"{RUN}/{{chapter}}.ipynb", chapter=CHAPTERS),
         prose=expand("notebooks/{chapter}.{suffix}", chapter=CHAPTERS, suffix=("py", "ipynb")),
-        pages=[str(path) for folder in ("book", "assets") for path in sorted(Path(folder).rglob("*")) if path.is_file()],
-        settings=["_config.yml", "_toc.yml", "CITATION.cff", "pyproject.toml", "requirements.lock"],
-        measured=[str(path) for folder in ("measurements", "baselines") for path in sorted(Path(folder).rglob("*.*"))],
-        code=[
-            *(f"icl/{name}.py" for name in ("claims", "citations", "figures", "pictures/all_claims")),
-            *(str(path) for path in sorted(Path("icl/workflow").rglob("*.py"))),
-        ],
+        sources=page_sources(),
     output:
         stamp=f"_build/html/.built-{PROFILE}",
     shell:
@@ -54,7 +49,6 @@ rule chapter:
     wildcard_constraints:
         chapter="|".join(CHAPTERS),
     threads: 1
-    # No core is idle at the end: the longest comes first, and last the one that keeps all cores busy by itself.
-    priority: lambda wildcards: {"06_newton_transformers": 1, "04_mlp_benefit": -1}.get(wildcards.chapter, 0)
+    priority: lambda wildcards: priority(wildcards.chapter, PROFILE)
     shell:
         "{sys.executable:q} -m icl run {wildcards.chapter:q} -p profile={PROFILE:q} --out {RUN:q} > /dev/null"

@@ -13,6 +13,6 @@ def cite(key: str) -> str:
 
     Raises InputError for a key that names none of these.
     """
-    from icl import citations  # not before it is asked for: reading BibTeX takes a while to import
+    from icl.chapters import citations  # not before it is asked for: reading BibTeX takes a while to import
 
     return citations.cite(key)

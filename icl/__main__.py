@@ -1,6 +1,6 @@
 """`python -m icl`: run a chapter, read the ledger, compare with the baselines."""
 
-from icl.workflow.cli import main
+from press.cli import main
 
 if __name__ == "__main__":
     main()

@@ -17,8 +17,8 @@ from safetensors.torch import save as save_tensors
 from icl.files import write_atomically
 from icl.validation import InputError
 
-FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"  # what the book ships
-STATES = FOLDER.parent / "_build" / "train"  # trainings under way
+FOLDER = Path(__file__).resolve().parents[1] / "results" / "checkpoints"  # what the book ships
+STATES = FOLDER.parents[1] / "_build" / "train"  # trainings under way
 
 
 def save(path: Path | str, tensors: dict[str, torch.Tensor], record: dict) -> Path:

@@ -16,8 +16,8 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure as Canvas
 
-from icl.claims import DRIFT
 from icl.files import csv_text, sha256, write_atomically
+from icl.ledger import DRIFT
 from icl.validation import InputError
 
 # One colour per predictor throughout the book (Okabe and Ito's colour-blind-safe palette, adjusted so that

@@ -35,13 +35,13 @@
 
 # %% tags=["hide-input"]
 import numpy as np
-from icl.chapters import attention
-from icl.chapters import one_step_gd as chapter
-from icl.claims import Claims, Ledger
+from icl import search
+from icl.chapters import begin
+from icl.chapters.one_step_gd import experiments as chapter
+from icl.chapters.one_step_gd import pictures
+from icl.chapters.one_step_gd.explorable import explorable
+from icl.ledger import Claims
 from icl.models.effective import EffectiveParameters
-from icl.parameters import check_parameters
-from icl.pictures import one_step_gd as pictures
-from icl.pictures.explorables.one_step_gd import explorable
 from icl.prompts import PromptLaw
 from icl.theory import landscape
 from icl.theory import one_step_gd as theory
@@ -54,10 +54,9 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters = check_parameters(
+parameters, ledger = begin(
     "01_one_step_gd", d=d, n=n, sigma2=sigma2, seed=seed, profile=profile
 )
-ledger = Ledger("01_one_step_gd", parameters)
 budget = chapter.budget(parameters)
 law = PromptLaw.isotropic(d, n, sigma2)
 eta = theory.step_size(d, n, sigma2)
@@ -229,14 +228,14 @@ ledger.decide_estimate("bayes.risk", predicted=bayes, estimate=estimates.bayes)
 # Newton's method take the last steps.
 
 # %%
-found = attention.search(law, budget.restarts, stream(4))
+found = search.search(law, budget.restarts, stream(4))
 ledger.decide("thm1.risk", predicted=floor, measured=found.risks.min())
 
 # %%
 ledger.decide(
     "thm1.step_size",
     predicted=eta,
-    measured=attention.learned_step(found.best, n),
+    measured=search.learned_step(found.best, n),
 )
 
 # %% [markdown]
@@ -259,26 +258,24 @@ ledger.decide(
 
 # %%
 trained = chapter.trainings(law, budget, budget.trainings, seed)
-risk = attention.mean_over_trainings(
-    [attention.exact_risk(law, run.weights) for run in trained]
+risk = search.mean_over_trainings(
+    [search.exact_risk(law, run.weights) for run in trained]
 )
 ledger.decide_estimate("thm1.sampled_risk", predicted=floor, estimate=risk)
 
 # %%
-step = attention.mean_over_trainings(
-    [attention.learned_step(run.weights, n) for run in trained]
+step = search.mean_over_trainings(
+    [search.learned_step(run.weights, n) for run in trained]
 )
 ledger.decide_estimate(
     "thm1.sampled_step_size",
     predicted=eta,
     estimate=step,
-    unless=attention.too_faint(floor, d + sigma2),
+    unless=search.too_faint(floor, d + sigma2),
 )
 
 # %% tags=["hide-input", "remove-output"]
-exact = attention.train_exactly(
-    law, budget.schedule, [seed, 5, 0], "exact loss"
-)
+exact = search.train_exactly(law, budget.schedule, [seed, 5, 0], "exact loss")
 ledger.figure(pictures.training_curves(trained, exact, floor))
 
 # %% [markdown]
@@ -394,7 +391,7 @@ else:
 claim
 
 # %% tags=["hide-input", "remove-output"]
-ends = attention.restarts(
+ends = search.restarts(
     PromptLaw.isotropic(2, n, sigma2), 2 * budget.restarts, stream(11)
 )
 ledger.figure(pictures.landscape_d2(n, sigma2, ends))

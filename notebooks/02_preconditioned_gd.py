@@ -35,14 +35,18 @@
 
 # %% tags=["hide-input"]
 import numpy as np
-from icl.chapters import attention, conditioning, task_laws
-from icl.chapters import one_step_gd as chapter1
-from icl.chapters import preconditioned_gd as chapter
-from icl.claims import Claims, Ledger
-from icl.parameters import check_parameters
-from icl.pictures import conditioning as condition_pictures
-from icl.pictures import preconditioned_gd as pictures
-from icl.pictures.explorables.preconditioned_gd import explorable
+from icl import search
+from icl.chapters import begin
+from icl.chapters.one_step_gd import experiments as chapter1
+from icl.chapters.preconditioned_gd import (
+    condition_pictures,
+    condition_sweep,
+    pictures,
+    task_laws,
+)
+from icl.chapters.preconditioned_gd import experiments as chapter
+from icl.chapters.preconditioned_gd.explorable import explorable
+from icl.ledger import Claims
 from icl.prompts import PromptLaw
 from icl.theory import moments
 from icl.theory import one_step_gd as theorem1
@@ -57,7 +61,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters = check_parameters(
+parameters, ledger = begin(
     "02_preconditioned_gd",
     d=d,
     n=n,
@@ -66,7 +70,6 @@ parameters = check_parameters(
     seed=seed,
     profile=profile,
 )
-ledger = Ledger("02_preconditioned_gd", parameters)
 budget = chapter1.budget(parameters)
 draws = max(200, budget.prompts // 50)  # of matrices X
 # stream(1), stream(2), …: random numbers, of each experiment its own
@@ -125,7 +128,7 @@ target = theory.theorem2_preconditioner(H, n, sigma2)
 # nothing of $H$, and Newton's method for the last steps:
 
 # %%
-found = attention.search(law, budget.restarts, stream(4))
+found = search.search(law, budget.restarts, stream(4))
 ledger.decide("thm2.risk", predicted=floor, measured=found.risks.min())
 
 # %% [markdown]
@@ -134,7 +137,7 @@ ledger.decide("thm2.risk", predicted=floor, measured=found.risks.min())
 
 # %%
 root, _ = law.whitening
-step = attention.learned_step(found.best.substituted(root), n)
+step = search.learned_step(found.best.substituted(root), n)
 far = chapter.distance(found.best, target, H)
 Claims(
     [
@@ -162,10 +165,10 @@ ledger.decide(
 
 # %%
 trained = chapter1.trainings(law, budget, budget.trainings, seed)
-risk = attention.mean_over_trainings(
-    [attention.exact_risk(law, run.weights) for run in trained]
+risk = search.mean_over_trainings(
+    [search.exact_risk(law, run.weights) for run in trained]
 )
-off = attention.mean_over_trainings(
+off = search.mean_over_trainings(
     [chapter.distance(run.weights, target, H) for run in trained]
 )
 sampled = [
@@ -174,7 +177,7 @@ sampled = [
         "thm2.sampled_preconditioner",
         predicted=0,
         estimate=off,
-        unless=attention.too_faint(floor, d + sigma2),
+        unless=search.too_faint(floor, d + sigma2),
     ),
 ]
 Claims(sampled)
@@ -196,8 +199,8 @@ ledger.figure(pictures.weights(target, found.best, trained[0].weights))
 
 # %% tags=["hide-input", "remove-output"]
 conditions = [1.0, 10.0, 100.0, 1000.0]
-runs = conditioning.adam_against_condition(parameters, budget, conditions)
-excess = conditioning.excess_percent(parameters, conditions, runs)
+runs = condition_sweep.adam_against_condition(parameters, budget, conditions)
+excess = condition_sweep.excess_percent(parameters, conditions, runs)
 ledger.figure(
     condition_pictures.adam_against_condition(conditions, excess, runs, floor)
 )
@@ -262,7 +265,7 @@ Claims(
         ledger.decide(
             "zero_mean.risk",
             predicted=theory.minimal_risk(identity),
-            measured=attention.exact_risk(identity, weights),
+            measured=search.exact_risk(identity, weights),
         ),
         ledger.decide(
             "zero_mean.preconditioner",
@@ -326,7 +329,7 @@ Claims(
         ledger.decide(
             "zero_mean.noncommuting_risk",
             predicted=theory.minimal_risk(skewed),
-            measured=attention.exact_risk(skewed, ends),
+            measured=search.exact_risk(skewed, ends),
         ),
         ledger.decide(
             "zero_mean.noncommuting_preconditioner",
@@ -365,7 +368,7 @@ def without_directions_of_H():
     flat = chapter.with_prior(flat_H, np.eye(d), parameters)
     ends = chapter.descend(flat, stream(7))
     return [
-        (theory.minimal_risk(flat), attention.exact_risk(flat, ends)),
+        (theory.minimal_risk(flat), search.exact_risk(flat, ends)),
         (0, chapter.distance(ends, theory.preconditioner(flat), flat_H)),
         (0, chapter.change_off_support(ends, flat, stream(8))),
     ]
@@ -386,7 +389,7 @@ def without_directions_of_Psi():
     thin = chapter.with_prior(H, thin_Psi, parameters)
     ends = chapter.descend(thin, stream(9))
     return [
-        (theory.minimal_risk(thin), attention.exact_risk(thin, ends)),
+        (theory.minimal_risk(thin), search.exact_risk(thin, ends)),
         (0, chapter.distance(ends, theory.preconditioner(thin), H)),
     ]
 
@@ -472,7 +475,7 @@ Claims(
 # chapter 1 applies; Monte Carlo over $X$ with our $H$ confirms it:
 
 # %%
-(bayes,) = conditioning.bayes_risks([law], draws, stream(15))
+(bayes,) = condition_sweep.bayes_risks([law], draws, stream(15))
 ledger.decide_estimate(
     "thm2.bayes",
     predicted=theorem1.lemma1_constant(d, n, sigma2),
@@ -482,7 +485,7 @@ ledger.decide_estimate(
 # %% tags=["hide-input", "remove-output"]
 grid, trained_at = np.geomspace(1, 1000, 19), conditions
 sweeps = {
-    title: conditioning.condition_sweep(
+    title: condition_sweep.condition_sweep(
         parameters, prior, grid, trained_at, draws, stream(number)
     )
     for title, prior, number in [
@@ -713,7 +716,7 @@ explorable(parameters)
 #   {glue:text}`thm2.risk.predicted:.4f`. What several layers, each with a matrix of its own, attain at best is open ({ref}`ex-layers`).
 
 # %% tags=["hide-input", "remove-output"]
-random_ends = attention.restarts(identity, budget.restarts // 2, stream(27))
+random_ends = search.restarts(identity, budget.restarts // 2, stream(27))
 inverse, same = sweeps.values()
 tau = moments.tau(identity)
 

@@ -35,14 +35,13 @@
 import textwrap
 
 import numpy as np
-from icl import targets
-from icl.chapters import attention
-from icl.chapters import nonlinear_targets as chapter
-from icl.chapters.tensor_fit import tensor_fit
-from icl.claims import Claims, Ledger
-from icl.parameters import check_parameters
-from icl.pictures import nonlinear_targets as pictures
-from icl.pictures.explorables.nonlinear_targets import explorable
+from icl import search, targets
+from icl.chapters import begin
+from icl.chapters.nonlinear_targets import experiments as chapter
+from icl.chapters.nonlinear_targets import pictures
+from icl.chapters.nonlinear_targets.explorable import explorable
+from icl.chapters.nonlinear_targets.tensor_fit import tensor_fit
+from icl.ledger import Claims
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory import nonlinear_targets as theory
 from icl.theory import sign_symmetry
@@ -56,10 +55,9 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters = check_parameters(
+parameters, ledger = begin(
     "03_nonlinear_targets", d=d, n=n, sigma2=sigma2, seed=seed, profile=profile
 )
-ledger = Ledger("03_nonlinear_targets", parameters)
 budget = chapter.BUDGETS[profile]
 moments = {name: theory.moments(name, d) for name in FAMILIES}
 # stream(1), stream(2), …: random numbers, of each experiment its own
@@ -235,7 +233,7 @@ ledger.figure(
 # %%
 trained = chapter.train_families(parameters, budget)
 learned = {
-    name: [attention.learned_step(run.weights, n) for run in runs]
+    name: [search.learned_step(run.weights, n) for run in runs]
     for name, runs in trained.items()
 }
 light = [name for name, family in FAMILIES.items() if not family.heavy]
@@ -243,7 +241,7 @@ Claims(
     ledger.decide_estimate(
         f"thm3.{name}.trained_step",
         predicted=predicted[name]["step_size"],
-        estimate=attention.mean_over_trainings(learned[name]),
+        estimate=search.mean_over_trainings(learned[name]),
         unless=chapter.too_faint(name, parameters),
     )
     for name in light

@@ -37,16 +37,21 @@
 # %% tags=["hide-input"]
 
 import numpy as np
-from icl.chapters import attention, false_valleys, gd_beta, table1
-from icl.chapters import mlp_benefit as chapter
-from icl.chapters import mlp_gpt as gpt
-from icl.claims import Claims, Ledger
+from icl import search
+from icl.chapters import begin
+from icl.chapters.gd_beta_gradient_flow import experiments
+from icl.chapters.mlp_benefit import experiments as chapter
+from icl.chapters.mlp_benefit import (
+    false_valleys,
+    pictures,
+    table1,
+    table1_pictures,
+)
+from icl.chapters.mlp_benefit import gpt_sweep as gpt
+from icl.chapters.mlp_benefit.explorable import explorable
+from icl.ledger import Claims
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
-from icl.parameters import check_parameters
-from icl.pictures import mlp_benefit as pictures
-from icl.pictures import table1 as table1_pictures
-from icl.pictures.explorables.mlp_benefit import explorable
 from icl.prompts import PromptLaw
 from icl.theory import mlp_benefit as theory
 
@@ -59,7 +64,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters = check_parameters(
+parameters, ledger = begin(
     "04_mlp_benefit",
     d=d,
     n=n,
@@ -68,11 +73,10 @@ parameters = check_parameters(
     seed=seed,
     profile=profile,
 )
-ledger = Ledger("04_mlp_benefit", parameters)
 budget = chapter.budget(parameters)
 # stream(1), stream(2), …: random numbers, of each experiment its own
 stream = parameters.stream
-law, skewed, singular = gd_beta.laws(parameters)
+law, skewed, singular = experiments.laws(parameters)
 
 # %% [markdown]
 # ## The two models
@@ -332,13 +336,13 @@ trained = {
 sampled_claims = []
 for name, floor in {"lsa": lsa, "ltb": ltb}.items():
     risks = [
-        attention.exact_risk(law, run.weights) for run in trained[name].sampled
+        search.exact_risk(law, run.weights) for run in trained[name].sampled
     ]
     sampled_claims.append(
         ledger.decide_estimate(
             f"thm41.sampled_{name}",
             predicted=floor,
-            estimate=attention.mean_over_trainings(risks),
+            estimate=search.mean_over_trainings(risks),
         )
     )
 Claims(sampled_claims)

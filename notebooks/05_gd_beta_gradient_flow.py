@@ -40,15 +40,14 @@
 
 # %% tags=["hide-input"]
 import numpy as np
-from icl.chapters import bayes_rates as rates_chapter
-from icl.chapters import flow_structure as structure
-from icl.chapters import gd_beta as chapter
-from icl.chapters import gradient_flow as flow_chapter
-from icl.claims import Claims, Ledger
-from icl.parameters import check_parameters
-from icl.pictures import gd_beta as pictures
-from icl.pictures import gradient_flow as flow_pictures
-from icl.pictures.explorables.gradient_flow import explorable
+from icl.chapters import begin
+from icl.chapters.gd_beta_gradient_flow import experiments as chapter
+from icl.chapters.gd_beta_gradient_flow import flow as flow_chapter
+from icl.chapters.gd_beta_gradient_flow import flow_pictures, pictures
+from icl.chapters.gd_beta_gradient_flow import flow_structure as structure
+from icl.chapters.gd_beta_gradient_flow import risk_ratios as rates_chapter
+from icl.chapters.gd_beta_gradient_flow.explorable import explorable
+from icl.ledger import Claims
 from icl.prompts import PromptLaw
 from icl.theory import bayes_rates, gd_beta, scalar_flow
 from icl.theory import gradient_flow as flow_theory
@@ -63,7 +62,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters = check_parameters(
+parameters, ledger = begin(
     "05_gd_beta_gradient_flow",
     d=d,
     n=n,
@@ -72,7 +71,6 @@ parameters = check_parameters(
     seed=seed,
     profile=profile,
 )
-ledger = Ledger("05_gd_beta_gradient_flow", parameters)
 budget = chapter.budget(parameters)
 # stream(1), stream(2), …: random numbers, of each experiment its own
 stream = parameters.stream

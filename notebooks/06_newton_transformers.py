@@ -39,29 +39,31 @@
 
 # %% tags=["hide-input"]
 import numpy as np
-from icl.chapters import depth_ladder as depth
-from icl.chapters import newton as chapter
-from icl.chapters import (
-    newton_fixed_alpha,
-    newton_solvers,
-    published_code,
-    published_transformer,
+from icl.chapters import begin
+from icl.chapters.newton_transformers import constructed as constructions
+from icl.chapters.newton_transformers import (
+    constructed_pictures as construction_pictures,
 )
-from icl.chapters import newton_transformer as constructions
-from icl.chapters import transformer_rivals as rivals
-from icl.chapters import transformer_study as trained
-from icl.chapters.transformer_recipes import RECIPES, model_of
-from icl.claims import Claims, Ledger
-from icl.parameters import check_parameters
-from icl.pictures import depth_ladder as depth_pictures
-from icl.pictures import newton as pictures
-from icl.pictures import newton_transformer as construction_pictures
-from icl.pictures import transformer_probes as probe_pictures
-from icl.pictures import transformer_rivals as rival_pictures
-from icl.pictures import transformer_similarity as similarity_pictures
-from icl.pictures.explorables.newton import explorable
+from icl.chapters.newton_transformers import (
+    depth_pictures,
+    fixed_alpha,
+    pictures,
+    published_code,
+    published_size,
+    rival_pictures,
+    rivals,
+    similarity_pictures,
+    solver_comparison,
+)
+from icl.chapters.newton_transformers import experiments as chapter
+from icl.chapters.newton_transformers import probing_pictures as probe_pictures
+from icl.chapters.newton_transformers import study as trained
+from icl.chapters.newton_transformers import trained_depth as depth
+from icl.chapters.newton_transformers.explorable import explorable
+from icl.chapters.newton_transformers.published_numbers import fu2024_similarity
+from icl.chapters.newton_transformers.recipes import RECIPES, model_of
+from icl.ledger import Claims
 from icl.prompts import PromptLaw
-from icl.published import fu2024_similarity
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory import newton as theory
 from icl.theory import nonlinear_targets
@@ -79,7 +81,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters = check_parameters(
+parameters, ledger = begin(
     "06_newton_transformers",
     d=d,
     n=n,
@@ -89,7 +91,6 @@ parameters = check_parameters(
     seed=seed,
     profile=profile,
 )
-ledger = Ledger("06_newton_transformers", parameters)
 budget = chapter.budget(parameters)
 # stream(1), stream(2), …: random numbers, of each experiment its own
 stream = parameters.stream
@@ -279,15 +280,13 @@ ledger.decide(
 ledger.decide_estimate(
     "newton.fixed_alpha",
     predicted=theory.mean_risk(d, n, sigma2, 4, theory.whole_range_alpha(d, n)),
-    estimate=newton_fixed_alpha.mean_risk_estimate(
+    estimate=fixed_alpha.mean_risk_estimate(
         d, n, sigma2, 4, budget.draws, stream(5)
     ),
 )
 
 # %% tags=["hide-input", "remove-output"]
-fixed = newton_fixed_alpha.fixed_alpha_risks(
-    d, n, sigma2, 6, budget.draws, stream(6)
-)
+fixed = fixed_alpha.fixed_alpha_risks(d, n, sigma2, 6, budget.draws, stream(6))
 limit = sigma2 * (1 + d / (n - d - 1)) if n > d + 1 else None
 ledger.figure(pictures.fixed_alpha(fixed, limit))
 
@@ -308,12 +307,12 @@ ledger.figure(pictures.fixed_alpha(fixed, limit))
 # conjugate gradients and the quasi-Newton methods are recursions, run on all prefixes of all prompts together. The two ways agree:
 
 # %%
-sequences = newton_solvers.sequences(parameters, 64, stream(7))
-from_cg = newton_solvers.distance_from_conjugate_gradients(sequences, 3)
+sequences = solver_comparison.sequences(parameters, 64, stream(7))
+from_cg = solver_comparison.distance_from_conjugate_gradients(sequences, 3)
 Claims(
     ledger.decide(f"newton.{name}", predicted=0, measured=measured)
     for name, measured in (
-        ("all_prefixes", newton_solvers.disagreement(sequences, 8)),
+        ("all_prefixes", solver_comparison.disagreement(sequences, 8)),
         ("bfgs_is_cg", from_cg["exact"]),
     )
 )
@@ -326,11 +325,11 @@ Claims(
 # Fletcher and Powell, which has the same property.)
 
 # %% tags=["hide-input", "remove-output"]
-by_steps = newton_solvers.errors(
-    newton_solvers.sequences(parameters, 300, stream(8))
+by_steps = solver_comparison.errors(
+    solver_comparison.sequences(parameters, 300, stream(8))
 )
-by_length = newton_solvers.errors_by_length(
-    newton_solvers.sequences(parameters, 300, stream(8)), (2, 4, 8, 16)
+by_length = solver_comparison.errors_by_length(
+    solver_comparison.sequences(parameters, 300, stream(8)), (2, 4, 8, 16)
 )
 ledger.figure(pictures.solvers(by_steps, by_length, sigma2))
 
@@ -1033,19 +1032,19 @@ ledger.figure(
 # every profile, and says why: each number of ours on this page comes from the small models, and the published ones beside them are quotations.
 
 # %%
-reason = published_transformer.why_not(profile)
+reason = published_size.why_not(profile)
 if reason:
     claim = ledger.not_run("newton.published_size", reason)
 else:
     recipe = RECIPES["published"]
     model = model_of("published", 0, profile, seed)[0]
-    found = published_transformer.published_study(recipe, model, seed)
+    found = published_size.published_study(recipe, model, seed)
     for picture in similarity_pictures.published_size(found, published):
         display(ledger.figure(picture))
     claim = ledger.decide_estimate(
         "newton.published_size",
         predicted=0.994,
-        estimate=published_transformer.last_layer(found),
+        estimate=published_size.last_layer(found),
     )
 claim
 

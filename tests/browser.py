@@ -2,7 +2,7 @@
 
 import re
 
-from icl.workflow.chromium import HOW_TO_GET_ONE, chromium, ready
+from press.chromium import HOW_TO_GET_ONE, chromium, ready
 
 __all__ = ["HOW_TO_GET_ONE", "chromium", "contrast", "ready"]
 

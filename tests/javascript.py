@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from browser import HOW_TO_GET_ONE, chromium, ready
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
+CHAPTERS = Path(__file__).resolve().parents[1] / "icl" / "chapters"
 # JSON knows no infinity; the page's functions may return one, so it travels as text
 _TO_JSON = "JSON.stringify(%s, (_, v) => typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)"
 
 
 def evaluate(name: str, program: str, *inputs):
-    """`program`, the text of a JavaScript function (maths, ...inputs), applied to the maths of `assets/<name>.js`."""
-    script, given = ASSETS / f"{name}.js", ", ".join(map(json.dumps, inputs))
+    """`program`, the text of a JavaScript function (maths, ...inputs), on the maths of a chapter's explorable."""
+    script, given = CHAPTERS / name / "explorable.js", ", ".join(map(json.dumps, inputs))
     if node := shutil.which("node"):
         call = _TO_JSON % f"({program})(require({json.dumps(str(script))}), {given})"
         done = subprocess.run([node, "-e", f"console.log({call})"], capture_output=True, text=True, timeout=120)

@@ -5,12 +5,12 @@ import pytest
 import torch
 from support import assert_within_errors, estimate
 
-from icl.chapters import false_valleys
-from icl.chapters import gd_beta as gd_beta_chapter
-from icl.chapters import mlp_benefit as chapter
+from icl.chapters import check_parameters
+from icl.chapters.gd_beta_gradient_flow import experiments as gd_beta_chapter
+from icl.chapters.mlp_benefit import experiments as chapter
+from icl.chapters.mlp_benefit import false_valleys
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_block import LinearTransformerBlock
-from icl.parameters import check_parameters
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta, gradient_flow
 from icl.theory import mlp_benefit as theory

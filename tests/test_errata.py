@@ -1,12 +1,12 @@
 """The errata page: every number it pastes is one that a chapter makes."""
 
 import re
-import tomllib
 
 import pytest
 import yaml
 
-from icl.workflow.layout import ROOT
+from icl.chapters import catalogue
+from press.layout import ROOT
 
 PAGE = (ROOT / "book" / "errata.md").read_text(encoding="utf-8")
 PASTED = re.findall(r"\{glue:text\}`\.\./notebooks/(\w+)\.ipynb::([^:`]+)(?::[^`]*)?`", PAGE)
@@ -19,7 +19,7 @@ def test_the_page_pastes_all_its_numbers():
 
 @pytest.mark.parametrize("chapter, name", sorted(set(PASTED)))
 def test_every_pasted_number_is_made_by_its_chapter(chapter, name):
-    claims = tomllib.loads((ROOT / "icl" / "catalogue" / f"{chapter}.toml").read_text(encoding="utf-8"))
+    claims = catalogue(chapter)
     claim, _, part = name.rpartition(".")
     if part in ("predicted", "measured", "stderr"):
         assert claim in claims

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from icl.workflow.layout import ROOT, repository
+from press.layout import ROOT, repository
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = {
@@ -23,7 +23,7 @@ LOCK = {
     for line in (ROOT / "requirements.lock").read_text().splitlines()
     if "==" in line and not line.startswith("#")
 }
-MODULES = sorted(path.relative_to(ROOT) for path in (ROOT / "icl").rglob("*.py"))
+MODULES = sorted(path.relative_to(ROOT) for room in ("icl", "press", "trials") for path in (ROOT / room).rglob("*.py"))
 
 
 def requirements():
@@ -127,12 +127,18 @@ def test_imports_run_one_way():
 
 @pytest.mark.parametrize(
     "module, line",
-    [("theory/wishart.py", "from icl.models import effective"), ("claims.py", "from icl.workflow import layout")],
+    [
+        ("icl/theory/wishart.py", "from icl.models import effective"),
+        ("icl/ledger.py", "from press import layout"),
+        ("icl/training.py", "from icl.chapters import catalogue"),
+        ("press/layout.py", "import trials"),
+    ],
 )
 def test_an_import_against_the_layers_is_seen(tmp_path, module, line):
-    shutil.copytree(ROOT / "icl", tmp_path / "icl", ignore=shutil.ignore_patterns("__pycache__"))
+    for room in ("icl", "press", "trials"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    path = tmp_path / "icl" / module
+    path = tmp_path / module
     path.write_text(f"{path.read_text()}\n{line}\n")
     assert "BROKEN" in broken_layers(tmp_path)
 

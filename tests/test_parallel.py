@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from icl import parallel
 from icl.validation import InputError
-from icl.workflow.layout import ROOT
+from press.layout import ROOT
 
 
 def drawn(k: int, rng: np.random.Generator) -> tuple:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icl.parameters import CHAPTERS, check_chapter, check_parameters, parse_assignment
+from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments
 from icl.validation import InputError
-from icl.workflow.layout import NOTEBOOKS
+from press.layout import NOTEBOOKS
 
 CHAPTER = "01_one_step_gd"
 
@@ -37,7 +37,7 @@ def test_defaults_are_those_of_the_notebook(chapter):
 )
 def test_assignments_that_do_not_parse(text, complaint):
     with pytest.raises(InputError, match=complaint):
-        parse_assignment(CHAPTER, text)
+        parse_assignments(CHAPTER, [text])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_unknown_chapter_suggests_the_nearest():
 def test_no_text_gives_a_traceback(name, value):
     """Whatever is typed after -p either parses into a valid set of parameters or gets an InputError."""
     try:
-        parsed = dict([parse_assignment(CHAPTER, f"{name}={value}")])
+        parsed = parse_assignments(CHAPTER, [f"{name}={value}"])
         check_parameters(CHAPTER, **parsed)
     except InputError as error:
         assert str(error).endswith((".", "?"))

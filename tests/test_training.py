@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl import training
-from icl.chapters import attention
+from icl import search, training
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
 from icl.prompts import PromptLaw
@@ -37,8 +36,8 @@ def test_lbfgs_reaches_the_minimum(d, n, sigma2):
 
 
 def test_adam_on_the_exact_loss():
-    run = attention.train_exactly(LAW, Schedule(1500, 0.02), 0, "exact")
-    assert attention.exact_risk(LAW, run.weights) == pytest.approx(minimal_risk(3, 8, 0.25), rel=1e-7)
+    run = search.train_exactly(LAW, Schedule(1500, 0.02), 0, "exact")
+    assert search.exact_risk(LAW, run.weights) == pytest.approx(minimal_risk(3, 8, 0.25), rel=1e-7)
 
 
 @pytest.mark.parametrize("killed_at", [1, 20, 33])

@@ -1,1 +1,105 @@
-"""The experiments of each chapter: what its notebook measures and draws, one chapter a file."""
+"""The chapters, found and not listed: every folder here with a `chapter.toml`, in the order of their numbers.
+
+It says what the map shows, the chapter's own parameters and all its claims; CONTRIBUTING.md tells how to add one.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from icl import parameters
+from icl.ledger import Ledger
+from icl.parameters import Parameters, nearest, short
+from icl.validation import InputError
+
+_DEFAULTS = {"relation": "equal", "rtol": 0.0, "atol": 0.0, "headline": "", "fails": ""}  # of a claim
+_OPTIONAL = {"all_cores": False, "reads": [], "parameters": {}}  # of a chapter
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One chapter as its `chapter.toml` tells it.
+
+    name : of its notebook, NN_folder; node, place : its lines on the map and where they stand, (column, row); needs :
+    folders of the chapters it rests on, with words; schema : its parameters; claims : id → what is fixed before it is
+    measured; all_cores : whether it keeps every core busy by itself; reads : files of `results/checkpoints`, patterns.
+    """
+
+    name: str
+    number: int
+    folder: Path
+    summary: str
+    node: list[str]
+    place: tuple[float, int]
+    needs: dict[str, str]
+    schema: type[Parameters]
+    claims: dict[str, dict]
+    all_cores: bool
+    reads: list[str]
+
+
+def _read(path: Path) -> Chapter:
+    try:
+        table = _OPTIONAL | tomllib.loads(path.read_text(encoding="utf-8"))
+        return Chapter(
+            name=f"{table['number']:02d}_{path.parent.name}",
+            number=table["number"],
+            folder=path.parent,
+            summary=" ".join(table["summary"].split()),
+            node=table["node"],
+            place=tuple(table["place"]),
+            needs=table["needs"],
+            schema=parameters.extended(table["parameters"]),
+            claims={id: _DEFAULTS | entry for id, entry in table["claims"].items()},
+            all_cores=table["all_cores"],
+            reads=table["reads"],
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is no description of a chapter ({error!r}); CONTRIBUTING.md shows one.") from None
+
+
+def _find() -> dict[str, Chapter]:
+    found = sorted(map(_read, Path(__file__).parent.glob("*/chapter.toml")), key=lambda chapter: chapter.number)
+    folders = {chapter.folder.name for chapter in found}
+    for chapter in found:
+        if unknown := chapter.needs.keys() - folders:
+            raise InputError(f"{chapter.folder}/chapter.toml needs {', '.join(sorted(unknown))}, which is no chapter.")
+    return {chapter.name: chapter for chapter in found}
+
+
+CHAPTERS = _find()
+
+
+def check_chapter(name: str) -> str:
+    """Return `name` if it is a chapter; raise InputError with the nearest name otherwise."""
+    if name not in CHAPTERS:
+        raise InputError(
+            f"there is no chapter {short(name)}{nearest(name, CHAPTERS)}; chapters: {', '.join(CHAPTERS)}."
+        )
+    return name
+
+
+def catalogue(name: str) -> dict[str, dict]:
+    """The claims of a chapter by id, in the order of the page. Raises InputError for an unknown chapter.
+
+    A claim with a `headline`, the theorem in words, stands in the table of theorems on the front page. One with `fails`
+    is published as failing, with these words.
+    """
+    return CHAPTERS[check_chapter(name)].claims
+
+
+def check_parameters(chapter: str, **values) -> Parameters:
+    """Validate a chapter's parameters; missing ones take their defaults. Raises InputError as `parameters.checked`."""
+    return parameters.checked(CHAPTERS[check_chapter(chapter)].schema, chapter, values)
+
+
+def parse_assignments(chapter: str, texts: Iterable[str]) -> dict[str, object]:
+    """`name=value` texts of a command line as typed values; raises InputError as `parameters.parsed`."""
+    return parameters.parsed(CHAPTERS[check_chapter(chapter)].schema, chapter, texts)
+
+
+def begin(chapter: str, **values) -> tuple[Parameters, Ledger]:
+    """A chapter's checked parameters and its empty ledger: how every notebook begins. Errors as `check_parameters`."""
+    checked = check_parameters(chapter, **values)
+    return checked, Ledger(chapter, checked, catalogue(chapter))

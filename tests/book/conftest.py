@@ -6,8 +6,8 @@ import pytest
 from browser import HOW_TO_GET_ONE, chromium, ready
 from bs4 import BeautifulSoup
 
-from icl.workflow.layout import HTML
-from icl.workflow.stage import pages
+from press.layout import HTML
+from press.stage import pages
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import contrast
 
-from icl.parameters import CHAPTERS
-from icl.workflow.layout import HTML, run_folder
-from icl.workflow.ledgers import claims_of, read_all
-from icl.workflow.stage import pages
+from icl.chapters import CHAPTERS
+from press.layout import HTML, run_folder
+from press.ledgers import claims_of, read_all
+from press.stage import pages
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from icl.parameters import CHAPTERS
-from icl.workflow.layout import HTML
+from icl.chapters import CHAPTERS
+from press.layout import HTML
 
 pytestmark = pytest.mark.book
 

@@ -9,7 +9,7 @@ from browser import contrast
 
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta, mlp_benefit, newton, nonlinear_targets, one_step_gd, preconditioned_gd
-from icl.workflow.layout import HTML
+from press.layout import HTML
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 

@@ -9,12 +9,12 @@ from bs4 import BeautifulSoup
 from site_links import dead_links
 
 from icl import cite
-from icl.claims import NOT_RUN, catalogue, measured_text, predicted_text
-from icl.parameters import CHAPTERS
-from icl.workflow.layout import BASELINES, HTML, repository, run_folder
-from icl.workflow.ledgers import claims_of, read_all, read_ledger
-from icl.workflow.ledgers import summary as ledgers_summary
-from icl.workflow.stage import executed, pages
+from icl.chapters import CHAPTERS, catalogue
+from icl.ledger import NOT_RUN, measured_text, predicted_text
+from press.layout import BASELINES, HTML, repository, run_folder
+from press.ledgers import claims_of, read_all, read_ledger
+from press.ledgers import summary as ledgers_summary
+from press.stage import executed, pages
 
 pytestmark = pytest.mark.book
 RUN = run_folder("quick")

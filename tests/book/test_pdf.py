@@ -7,9 +7,9 @@ from contextlib import nullcontext
 import pytest
 from pypdf import PdfReader
 
-from icl.workflow import pdf
-from icl.workflow.content.downloads import PDF_MISSING
-from icl.workflow.layout import HTML, WorkflowError
+from press import pdf
+from press.layout import HTML, WorkflowError
+from press.pages.downloads import PDF_MISSING
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 PAGES = ["book/notation", "book/map", "book/take_along"]

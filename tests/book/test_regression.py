@@ -6,11 +6,10 @@ import numpy as np
 import pandas
 import pytest
 
-from icl.claims import catalogue
-from icl.parameters import CHAPTERS
-from icl.workflow.baselines import compare, read_csv, tables
-from icl.workflow.layout import BASELINES, run_folder
-from icl.workflow.ledgers import failures, read_ledger
+from icl.chapters import CHAPTERS, catalogue
+from press.baselines import compare, read_csv, tables
+from press.layout import BASELINES, run_folder
+from press.ledgers import failures, read_ledger
 
 pytestmark = pytest.mark.book
 RUN, COMMITTED = run_folder("quick"), BASELINES / "quick"

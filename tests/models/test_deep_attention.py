@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from icl.chapters import depth_ladder as chapter
+from icl.chapters import check_parameters
+from icl.chapters.newton_transformers import trained_depth as chapter
 from icl.models.deep_attention import DeepLinearAttention
-from icl.parameters import check_parameters
 from icl.prompts import PromptLaw, token_matrix
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory.depth_ladder import DepthLadder

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from icl import training
-from icl.chapters import mlp_gpt
+from icl.chapters.mlp_benefit import gpt_sweep
 from icl.models.gpt import GPT, Block, GPTConfig
 from icl.prompts import PromptLaw
 from icl.training import Schedule
@@ -56,12 +56,12 @@ def test_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
 
     def run(checkpoint):
         rng = np.random.default_rng(5)
-        return mlp_gpt.train_gpt(
+        return gpt_sweep.train_gpt(
             config, lambda step: law, Schedule(12, 1e-2, 1.0), rng, label="t", batch=8, checkpoint=checkpoint
         )[0]
 
     whole = run(None)
-    calls, real = [0], mlp_gpt.squared_errors
+    calls, real = [0], gpt_sweep.squared_errors
 
     def interrupted(*args):
         calls[0] += 1
@@ -70,11 +70,11 @@ def test_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
         return real(*args)
 
     path, train = tmp_path / "run.safetensors", training.train
-    monkeypatch.setattr(mlp_gpt, "train", lambda *a, **k: train(*a, **k, every=4))
-    monkeypatch.setattr(mlp_gpt, "squared_errors", interrupted)
+    monkeypatch.setattr(gpt_sweep, "train", lambda *a, **k: train(*a, **k, every=4))
+    monkeypatch.setattr(gpt_sweep, "squared_errors", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(path)
-    monkeypatch.setattr(mlp_gpt, "squared_errors", real)
+    monkeypatch.setattr(gpt_sweep, "squared_errors", real)
     for a, b in zip(whole.parameters(), run(path).parameters(), strict=True):
         assert torch.equal(a, b)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from support import random_law
 
-from icl.constructions.gd_beta import gd_beta_block
+from icl.constructions.gd_beta_block import gd_beta_block
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_block import LinearTransformerBlock

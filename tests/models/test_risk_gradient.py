@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support import random_covariance, random_weights
 
 from icl.models.exact_risk import ExactRisk
-from icl.models.gd_beta import GDBeta
+from icl.models.gd_beta_model import GDBeta
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.models.risk_gradient import RiskGradient

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from icl.estimates import monte_carlo
 from icl.models.exact_risk import ExactRisk
-from icl.models.gd_beta import GDBeta
+from icl.models.gd_beta_model import GDBeta
 from icl.prompts import PromptLaw
 from icl.solvers import linear
 from icl.theory import gd_beta, moments

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
 from icl.models.exact_risk import ExactRisk
-from icl.models.gd_beta import effective
+from icl.models.gd_beta_model import effective
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta, gradient_flow, scalar_flow
 from icl.validation import InputError

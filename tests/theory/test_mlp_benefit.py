@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import random_covariance, random_law
 
-from icl.chapters.attention import restarts
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.prompts import PromptLaw
+from icl.search import restarts
 from icl.theory import mlp_benefit as theory
 from icl.validation import InputError
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from icl.chapters.nonlinear_targets import measure, moments_by_sampling
+from icl.chapters.nonlinear_targets.experiments import measure, moments_by_sampling
 from icl.targets import ASYMMETRIC, FAMILIES, TargetLaw, mixture_covariates, sphere_covariates
 from icl.theory import nonlinear_targets as theory
 from icl.theory import one_step_gd, sign_symmetry

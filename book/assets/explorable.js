@@ -1,0 +1,319 @@
+/* Explorables: sliders that move curves on a static page. No library, no network, no kernel; works from the disk.
+
+   The page holds the controls, the empty panels and the empty numbers as HTML, written by
+   icl/explorables.py, so that every box has its size before a script runs. A chapter's file
+   assets/<name>.js says what to draw:
+
+     (function (root) {
+       const maths = { optimum: (p) => ... };                    // pure functions, compared with Python by the tests
+       function draw(p, view) {                                  // p: the controls' values by name, e.g. p.n
+         const plot = view.panel(0, {                            // the first panel: its title and its two axes
+           title: "risk of one step",
+           x: { label: "step", from: 0, to: 2 },                 // log: true for a logarithmic axis (from > 0)
+           y: { label: "", from: 0, to: 1 },
+         });
+         plot.line(xs, ys, { colour: "gd", label: "risk" });     // also dashed, thin, pale; the label sits at x = `at` or
+                                                                 // at the curve's end, above it or at its `place`:
+                                                                 // "below", "left", "right"; NaN and what leaves the
+                                                                 // frame are cut
+         plot.band(xs, low, high, { colour: "bayes" });          // the area between two curves
+         plot.point(x, y, { colour: "ink", label: "you" });
+         plot.rule({ y: 1 }, { label: "predicting zero" });      // a straight line at y or at x
+         view.number("risk", 1.44);                              // fills a declared number; a text is taken as it is
+       }
+       if (typeof module !== "undefined") module.exports = maths;
+       (root.iclExplorables = root.iclExplorables || []).push({ name: "<name>", maths, draw });
+     })(typeof globalThis === "undefined" ? this : globalThis);
+
+   Colours are the names of icl.figures.COLOURS, or "ink". `view.data` is what Python's `data=` held, `view.format` the
+   number format (four significant digits). draw is called once at the start and after every move of a control; it
+   keeps nothing between calls. All the rest is done here: reading the controls, their keyboard and touch, the state in
+   the address (#name.control=value&..., only what differs from the start; several explorables share it), Reset,
+   Copy link, and telling screen readers the new numbers once the reader pauses. */
+(function (root) {
+  "use strict";
+  if (typeof document === "undefined") return;
+  if (root.iclExplorables && !Array.isArray(root.iclExplorables)) return; // loaded before
+
+  const WIDTH = 340, HEIGHT = 240, EDGE = { left: 44, right: 14, top: 26, bottom: 38 };
+  const FRAME = { left: EDGE.left, right: WIDTH - EDGE.right, top: EDGE.top, bottom: HEIGHT - EDGE.bottom };
+  const PAUSE = 400; // ms without a move before the address is rewritten and the numbers are read out
+
+  // ---- numbers -----------------------------------------------------------------------------------------------------
+
+  const superscript = (k) => [...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+
+  function format(v, digits = 4) {
+    if (!Number.isFinite(v)) return Number.isNaN(v) ? "–" : v > 0 ? "∞" : "−∞";
+    if (v === 0) return "0";
+    const size = Math.abs(v);
+    let text;
+    if (size >= 1e5 || size < 1e-3) {
+      const [mantissa, exponent] = v.toExponential(digits - 1).split("e");
+      const factor = Number(mantissa);
+      text = (factor === 1 ? "" : `${factor} · `) + "10" + superscript(Number(exponent));
+    } else {
+      text = size >= 1000 ? String(Math.round(v)) : v.toPrecision(digits);
+    }
+    return text.replace("-", "−");
+  }
+
+  // ---- drawing -----------------------------------------------------------------------------------------------------
+
+  function svg(name, attributes, text) {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text !== undefined) node.textContent = text;
+    return node;
+  }
+
+  function ticks(axis) {
+    const found = [];
+    if (axis.log) {
+      const low = Math.floor(Math.log10(axis.from) + 1e-9), high = Math.ceil(Math.log10(axis.to) - 1e-9);
+      const stride = Math.max(1, Math.ceil((high - low) / 5)), factors = high - low <= 2 ? [1, 2, 5] : [1];
+      for (let k = low; k <= high; k += stride) for (const f of factors) found.push(f * 10 ** k);
+    } else {
+      const raw = (axis.to - axis.from) / 4, unit = 10 ** Math.floor(Math.log10(raw));
+      const step = unit * [1, 2, 5, 10].find((f) => f * unit >= raw * 0.999);
+      for (let k = Math.ceil(axis.from / step - 1e-9); k * step <= axis.to + 1e-9 * step; k++) found.push(k * step);
+    }
+    const slack = 1e-9 * Math.abs(axis.to);
+    return found.filter((v) => v >= axis.from - slack && v <= axis.to + slack);
+  }
+
+  function tickLabel(v) {
+    const size = Math.abs(v);
+    if (size < 1e4 && (size >= 1e-2 || size === 0)) return String(Number(v.toPrecision(3))).replace("-", "−");
+    const [mantissa, exponent] = v.toExponential(1).split("e").map(Number);
+    return `${mantissa === 1 ? "" : `${mantissa}·`}10${superscript(exponent)}`.replace("-", "−");
+  }
+
+  const scale = (axis, low, high) => {
+    const f = axis.log ? Math.log10 : (v) => v;
+    return (v) => low + ((f(v) - f(axis.from)) / (f(axis.to) - f(axis.from))) * (high - low);
+  };
+
+  function Plot(node, id, { title, x, y }) {
+    const X = scale(x, FRAME.left, FRAME.right), Y = scale(y, FRAME.bottom, FRAME.top), labels = [];
+    const clip = svg("clipPath", { id });
+    clip.append(svg("rect", { x: FRAME.left, y: FRAME.top - 2, width: FRAME.right - FRAME.left + 2,
+      height: FRAME.bottom - FRAME.top + 3 }));
+    const curves = svg("g", { "clip-path": `url(#${id})` }), frame = svg("g", {}), words = svg("g", {});
+    node.replaceChildren(clip, frame, curves, words);
+    frame.append(svg("text", { x: 2, y: 14, class: "title" }, title));
+    frame.append(svg("path", { d: `M${FRAME.left} ${FRAME.top}V${FRAME.bottom}H${FRAME.right}`, class: "axis" }));
+    for (const v of ticks(x)) {
+      frame.append(svg("path", { d: `M${X(v)} ${FRAME.bottom}v4`, class: "axis" }));
+      frame.append(svg("text", { x: X(v), y: FRAME.bottom + 16, "text-anchor": "middle" }, tickLabel(v)));
+    }
+    for (const v of ticks(y)) {
+      frame.append(svg("path", { d: `M${FRAME.left} ${Y(v)}h-4`, class: "axis" }));
+      frame.append(svg("text", { x: FRAME.left - 7, y: Y(v) + 4, "text-anchor": "end" }, tickLabel(v)));
+    }
+    frame.append(svg("text", { x: (FRAME.left + FRAME.right) / 2, y: HEIGHT - 5, "text-anchor": "middle" }, x.label));
+    if (y.label) frame.append(svg("text", { x: FRAME.left + 6, y: FRAME.top + 8 }, y.label));
+
+    // far outside the frame is far enough: browsers draw wrong what lies millions of pixels away
+    const at = (a, b) => [X(a), Math.min(Math.max(Y(b), -HEIGHT), 2 * HEIGHT)];
+    const drawable = (a, b) => Number.isFinite(a) && Number.isFinite(b) && !(y.log && b <= 0) && !(x.log && a <= 0);
+    const inside = (a, b) => drawable(a, b) && Y(b) >= FRAME.top - 1 && Y(b) <= FRAME.bottom + 1;
+    const style = ({ colour = "ink", dashed, thin, pale }) =>
+      ["ink-" + colour, dashed && "dashed", thin && "thin", pale && "pale"].filter(Boolean).join(" ");
+
+    const note = (a, b, { label, colour = "ink", place }) => labels.push({ x: a, y: b, text: label, colour, place });
+
+    function line(xs, ys, options = {}) {
+      let d = "", pen = false;
+      xs.forEach((v, i) => {
+        const ok = drawable(v, ys[i]);
+        if (ok) d += (pen ? "L" : "M") + at(v, ys[i]).map((c) => c.toFixed(2)).join(" ");
+        pen = ok;
+      });
+      curves.append(svg("path", { d, class: `line ${style(options)}` }));
+      if (!options.label) return;
+      let best = -1;
+      xs.forEach((v, i) => {
+        if (!inside(v, ys[i])) return;
+        if (best < 0 || options.at === undefined || Math.abs(X(v) - X(options.at)) < Math.abs(X(xs[best]) - X(options.at))) best = i;
+      });
+      if (best >= 0) note(X(xs[best]), Y(ys[best]), options);
+    }
+
+    function band(xs, low, high, options = {}) {
+      const kept = xs.map((v, i) => i).filter((i) => drawable(xs[i], low[i]) && drawable(xs[i], high[i]));
+      if (kept.length < 2) return;
+      const corner = (i, ys) => at(xs[i], ys[i]).map((c) => c.toFixed(2)).join(" ");
+      const d = "M" + [...kept.map((i) => corner(i, high)), ...kept.reverse().map((i) => corner(i, low))].join("L") + "Z";
+      curves.append(svg("path", { d, class: `band ${style(options)}` }));
+    }
+
+    function rule({ x: a, y: b }, options = {}) {
+      const d = a === undefined ? `M${FRAME.left} ${Y(b)}H${FRAME.right}` : `M${X(a)} ${FRAME.top}V${FRAME.bottom}`;
+      curves.append(svg("path", { d, class: `line ${style({ thin: true, ...options })}` }));
+      if (!options.label) return;
+      const place = a === undefined ? [options.at === undefined ? FRAME.right : X(options.at), Y(b)] : [X(a), FRAME.top + 12];
+      if (place[0] >= FRAME.left - 1 && place[0] <= FRAME.right + 1 && place[1] >= FRAME.top - 1 && place[1] <= FRAME.bottom + 1)
+        note(...place, options);
+    }
+
+    function point(a, b, options = {}) {
+      if (!inside(a, b) || X(a) < FRAME.left - 1 || X(a) > FRAME.right + 1) return;
+      words.append(svg("circle", { cx: X(a), cy: Y(b), r: 4.5, class: `point ${style(options)}` }));
+      if (options.label) note(X(a), Y(b), options);
+    }
+
+    /* Direct labels, once all curves are drawn: beside their place, the first of a few offsets at which a label hides no
+       other; the page's ground shines around the letters, so that a curve behind them does no harm. */
+    function finish() {
+      const taken = [];
+      for (const { x: a, y: b, text, colour, place } of labels) {
+        const node = svg("text", { class: `label ink-${colour}` }, text);
+        words.append(node);
+        const width = node.getComputedTextLength() || 6 * text.length;
+        const clamp = (left) => Math.min(Math.max(left, FRAME.left + 4), FRAME.right - width);
+        const spots = { above: [[-width / 2, -7], [-width / 2, -21]], below: [[-width / 2, 17], [-width / 2, 31]],
+          right: [[9, 4], [9, -9], [9, 17]], left: [[-width - 9, 4], [-width - 9, -9], [-width - 9, 17]] };
+        const order = [spots[place] || spots.above, ...Object.values(spots), [[-width / 2, -35], [-width / 2, 45]]];
+        const boxes = order.flat().map(([dx, dy]) => ({ left: clamp(a + dx), top: b + dy - 11, width }));
+        const free = (box) => box.top >= FRAME.top - 8 && box.top + 14 <= FRAME.bottom &&
+          taken.every((t) => box.left + width < t.left || t.left + t.width < box.left ||
+            box.top + 13 < t.top || t.top + 13 < box.top);
+        const box = boxes.find(free) || boxes[0];
+        taken.push(box);
+        node.setAttribute("x", box.left.toFixed(1));
+        node.setAttribute("y", (box.top + 11).toFixed(1));
+      }
+    }
+    return { line, band, rule, point, finish };
+  }
+
+  // ---- the address -------------------------------------------------------------------------------------------------
+
+  /* The state in the fragment: the one part of an address that a page opened from the disk may change. */
+  function readAddress() {
+    const found = new Map();
+    for (const part of location.hash.slice(1).split("&")) {
+      const [, key, value] = part.match(/^([\w-]+\.[\w-]+)=(.*)$/) || [];
+      if (!key) continue;
+      try { found.set(key, decodeURIComponent(value)); } catch { /* a damaged link: leave that control alone */ }
+    }
+    return found;
+  }
+
+  const fragment = (state) => [...state].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
+
+  function writeAddress(name, own) {
+    const state = new Map([...readAddress()].filter(([key]) => !key.startsWith(`${name}.`)));
+    own.forEach((value, key) => state.set(key, value));
+    if (state.size) history.replaceState(null, "", `#${fragment(state)}`);
+    else if (readAddress().size) history.replaceState(null, "", location.href.split("#")[0]);
+  }
+
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      return false; // no permission: the address bar holds the same link
+    }
+  }
+
+  // ---- one explorable ----------------------------------------------------------------------------------------------
+
+  function start(box, { name, draw }) {
+    if (box.dataset.ready) return;
+    const config = JSON.parse(box.querySelector("script[type='application/json']").textContent);
+    const panels = [...box.querySelectorAll("svg")], status = box.querySelector("[role=status]");
+    const controls = config.controls.map((control) => {
+      const input = box.querySelector(`[name="${control.name}"]`);
+      return { ...control, input, shown: box.querySelector(`output[for="${input.id}"]`) };
+    });
+
+    const value = (control) => control.values[control.input.type === "range" ? Number(control.input.value) : control.input.selectedIndex];
+    function set(control, index) {
+      if (control.input.type === "range") control.input.value = index;
+      else control.input.selectedIndex = index;
+    }
+    function nearest(control, text) { // a link may come from a book run with other parameters
+      const exact = control.values.findIndex((v) => String(v) === text), wanted = Number(text);
+      if (exact >= 0 || text === "" || !Number.isFinite(wanted) || control.input.type !== "range") return exact;
+      const distance = control.values.map((v) => Math.abs(v - wanted));
+      return distance.indexOf(Math.min(...distance));
+    }
+    const toStart = (control) => set(control, control.values.indexOf(control.start));
+
+    function redraw() {
+      const p = Object.fromEntries(controls.map((control) => [control.name, value(control)])), plots = [];
+      for (const { input, shown, unit } of controls) {
+        if (!shown) continue;
+        shown.textContent = format(p[input.name], 6).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+        if (input.type === "range") input.style.setProperty("--icl-at", input.value / (input.max || 1)); // fills the track
+        input.setAttribute("aria-valuetext", `${shown.textContent}${unit ? " " + unit : ""}`);
+      }
+      draw(p, {
+        data: config.data,
+        format,
+        panel(i, axes) {
+          plots.push(Plot(panels[i], `icl-${name}-clip-${i}`, axes));
+          return plots[plots.length - 1];
+        },
+        number(key, v) {
+          box.querySelector(`[data-number="${key}"]`).textContent = typeof v === "number" ? format(v) : v;
+        },
+      });
+      plots.forEach((plot) => plot.finish());
+    }
+
+    const own = () => new Map(controls.filter((c) => value(c) !== c.start).map((c) => [`${name}.${c.name}`, value(c)]));
+    const readOut = () => [...box.querySelectorAll("[data-number]")]
+      .map((node) => `${node.closest("div").querySelector("dt").textContent} ${node.textContent}`).join("; ");
+    let timer;
+    function moved() {
+      redraw();
+      clearTimeout(timer);
+      timer = setTimeout(() => { writeAddress(name, own()); status.textContent = readOut(); }, PAUSE);
+    }
+    function restore() {
+      const state = readAddress();
+      controls.forEach((control) => {
+        const index = state.has(`${name}.${control.name}`) ? nearest(control, state.get(`${name}.${control.name}`)) : -1;
+        if (index >= 0) set(control, index);
+        else toStart(control);
+      });
+      redraw();
+      return [...state.keys()][0]?.startsWith(`${name}.`);
+    }
+
+    controls.forEach(({ input }) => input.addEventListener("input", moved));
+    box.querySelector("[data-reset]").addEventListener("click", () => { controls.forEach(toStart); moved(); });
+    box.querySelector("[data-copy]").addEventListener("click", async () => {
+      const link = `${location.href.split("#")[0]}#${fragment(own().size ? own() : new Map([[`${name}.${controls[0].name}`, value(controls[0])]]))}`;
+      const done = await copy(link);
+      if (!done) history.replaceState(null, "", link);
+      status.textContent = done ? "Link copied." : "The link is in the address bar.";
+      const button = box.querySelector("[data-copy]"), label = button.dataset.copy;
+      button.textContent = done ? "Copied" : "In address bar";
+      setTimeout(() => { button.textContent = label; }, 2000);
+    });
+    root.addEventListener("hashchange", () => { if (readAddress().size) restore(); });
+    box.dataset.ready = "yes";
+    box.querySelector(".live").hidden = false;
+    if (!restore()) return;
+    const lead = () => box.scrollIntoView({ block: "center" }); // a shared link leads here; equations above move it once more
+    lead();
+    root.addEventListener("load", () => (root.MathJax?.startup?.promise || Promise.resolve()).then(lead));
+  }
+
+  function install(explorable) {
+    document.querySelectorAll(`[data-explorable="${explorable.name}"]`).forEach((box) => start(box, explorable));
+  }
+
+  const begin = () => {
+    const waiting = root.iclExplorables || [];
+    root.iclExplorables = { push: install };
+    waiting.forEach(install);
+  };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+})(typeof globalThis === "undefined" ? this : globalThis);

@@ -1,1 +1,0 @@
-"""What each chapter claims, fixed before anything is measured: one TOML file per chapter."""

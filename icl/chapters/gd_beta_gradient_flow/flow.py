@@ -1,0 +1,200 @@
+"""Chapter 5, second half: the gradient flow on GD-β from many starts, and discrete steps beside it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from icl.chapters.gd_beta_gradient_flow.risk_ratios import log_slope
+from icl.estimates import Estimate
+from icl.models.exact_risk import ExactRisk
+from icl.models.gd_beta_model import effective
+from icl.prompts import PromptLaw
+from icl.theory import gd_beta
+from icl.theory import gradient_flow as theory
+
+MATRIX_D = 12  # the flow of whole matrices is followed at this many covariates at most
+
+# Reference trajectory at d = 5, n = 9, H = 0.7 I, Psi = 1.3 I, sigma2 = 0.3 from r = 1, Gamma = 0: (r, g_par, g_perp).
+# Computed once with two other integrators, which agree to 1e-10; the last row to the digits given.
+REFERENCE = {
+    0.5: (0.6534479588, 0.5897587533, 0.4423215622),
+    1.0: (0.4983491847, 0.7661188827, 0.6484871533),
+    4.0: (0.0983829092, 0.8424977343, 0.8356953308),
+    16.0: (1.185581e-4, 0.8387096872, 0.8387096751),
+}
+
+
+def reference_law() -> PromptLaw:
+    """The problem of `REFERENCE`; beta_star = 0."""
+    return PromptLaw(9, 0.7 * np.eye(5), 1.3 * np.eye(5), np.zeros(5), 0.3)
+
+
+def starts(law: PromptLaw, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Starts (beta, Gamma): zero; the slowest Gamma, n/(n+2) ee'; random ones of size 0.1, 1 and 10, each sign.
+
+    Random Gammas have independent normal entries: neither symmetric nor positive.
+    """
+    d, n = law.d, law.n
+    e = np.eye(d)[0]
+    chosen = [(np.zeros(d), np.zeros((d, d))), (law.beta_star + 0.1 * e, n / (n + 2) * np.outer(e, e))]
+    for k in range(count - len(chosen)):
+        signed = (1, -1)[k % 2] * (0.1, 1.0, 10.0)[k % 3] / np.sqrt(d)
+        if k % 2 == 0:  # every other start is the mirror image of the one before, at the next size
+            b, G = rng.standard_normal(d), rng.standard_normal((d, d))
+        chosen.append((law.beta_star + signed * b, signed * G))
+    return chosen
+
+
+def horizon(law: PromptLaw) -> float:
+    """A time by which the theorem has every start of these sizes at the minimum to many digits."""
+    return 20 / min(4 * theory.least_curvature(law) / (law.n + 2), theory.gamma_rate(law))
+
+
+def flows(law: PromptLaw, points, *, count: int = 80) -> list[theory.Flow]:
+    """The flow from each start at `count` times, evenly spaced in logarithm up to the horizon, and at 0."""
+    end = horizon(law)
+    times = np.r_[0.0, np.geomspace(1e-3 * min(1.0, end), end, count)]
+    return [theory.integrate(law, beta, Gamma, times) for beta, Gamma in points]
+
+
+def largest_bound_ratio(law: PromptLaw, found: list[theory.Flow]) -> float:
+    """Largest |b_t| / (e^{−4 λ_min t/(n+2)} |b_0|) over all flows and times t > 0 at which the bound is above 1e-3."""
+    ratios = []
+    for flow in found:
+        bound = theory.beta_bound(law, flow.times)
+        size = np.linalg.norm((flow.beta - law.beta_star) @ gd_beta.range_projector(law), axis=1)
+        shown = (flow.times > 0) & (bound > 1e-3)
+        if size[0] > 0:
+            ratios.append((size[shown] / (bound[shown] * size[0])).max())
+    return float(max(ratios))
+
+
+def largest_excess_ratio(law: PromptLaw, found: list[theory.Flow]) -> float:
+    """Largest excess risk over its bound, over all flows and times at which the excess is above 1e-12 of its start."""
+    ratios = []
+    for flow in found:
+        excess = gd_beta.excess(law, flow.beta, flow.Gamma)
+        bound = theory.excess_bound(law, flow.beta[0], flow.Gamma[0], flow.times)
+        shown = excess > 1e-12 * excess[0]
+        ratios.append((excess[shown] / bound[shown]).max())
+    return float(max(ratios))
+
+
+def velocity_error(law: PromptLaw, points) -> float:
+    """Largest difference of the flow's right-hand side and −∇R by autograd of the exact risk, relative, over points."""
+    risk, errors = _risk(law), []
+    for beta, Gamma in points:
+        gradients = torch.func.grad(risk, argnums=(0, 1))(torch.from_numpy(beta), torch.from_numpy(Gamma))
+        measured = np.r_[gradients[0].numpy(), gradients[1].numpy().ravel()]
+        speeds = theory.velocity(law, beta, Gamma)
+        errors.append(np.abs(np.r_[speeds[0], speeds[1].ravel()] + measured).max() / np.abs(measured).max())
+    return float(max(errors))
+
+
+def least_hessian_eigenvalue(law: PromptLaw, beta, Gamma) -> float:
+    """Least eigenvalue of the Hessian of the exact risk in all entries of (beta, Gamma), by autograd."""
+    d, risk = law.d, _risk(law)
+    point = torch.from_numpy(np.r_[beta, np.ravel(Gamma)].astype(float))
+    hessian = torch.autograd.functional.hessian(lambda vector: risk(vector[:d], vector[d:].reshape(d, d)), point)
+    return float(np.linalg.eigvalsh(hessian.numpy())[0])
+
+
+def measured_tail_rate(law: PromptLaw, direction: np.ndarray, Gamma: np.ndarray, window=(1e-5, 1e-9)) -> float:
+    """Exponential rate of b along `direction`, from (beta_star + direction, Gamma): slope of its logarithm.
+
+    Fitted while b, relative to its start, is inside `window`; direction (d,), Gamma (d, d).
+    """
+    times = np.linspace(0, horizon(law), 4001)
+    flow = theory.integrate(law, law.beta_star + direction, Gamma, times)
+    size = (flow.beta - law.beta_star) @ direction / (direction @ direction)
+    tail = (size < window[0]) & (size > window[1])
+    return -float(np.polyfit(times[tail], np.log(size[tail]), 1)[0])
+
+
+@dataclass(frozen=True)
+class Descent:
+    """L runs of an optimiser, one a learning rate: beta (K+1, L, d), Gamma (K+1, L, d, d) by step."""
+
+    learning_rates: np.ndarray
+    beta: np.ndarray
+    Gamma: np.ndarray
+
+    def excess(self, law: PromptLaw) -> np.ndarray:
+        """Excess risk, (K+1, L); infinite where a run has left the range of numbers."""
+        gone = ~(np.isfinite(self.beta).all(-1) & (np.abs(self.Gamma).max((-2, -1)) < 1e100))
+        beta = np.where(gone[..., None], 0.0, self.beta)
+        Gamma = np.where(gone[..., None, None], 0.0, self.Gamma)
+        return np.where(gone, np.inf, gd_beta.excess(law, beta, Gamma))
+
+
+OPTIMISERS = {"gd": torch.optim.SGD, "adam": torch.optim.Adam}
+
+
+def descend(law: PromptLaw, optimiser: str, learning_rates, steps: int, beta, Gamma) -> Descent:
+    """`steps` steps on the exact risk from (beta, Gamma) with autograd's gradients, every learning rate at once."""
+    count, risk = len(learning_rates), torch.func.vmap(_risk(law))
+    betas = [torch.tensor(beta, dtype=torch.float64, requires_grad=True) for _ in range(count)]
+    Gammas = [torch.tensor(Gamma, dtype=torch.float64, requires_grad=True) for _ in range(count)]
+    groups = [{"params": pair, "lr": float(rate)} for *pair, rate in zip(betas, Gammas, learning_rates, strict=True)]
+    method = OPTIMISERS[optimiser](groups)
+    path = [(np.stack([beta] * count), np.stack([Gamma] * count))]
+    for _ in range(steps):
+        method.zero_grad()
+        risk(torch.stack(betas), torch.stack(Gammas)).sum().backward()  # runs do not mix: one term each
+        method.step()
+        path.append(tuple(torch.stack(part).detach().numpy().copy() for part in (betas, Gammas)))
+    return Descent(np.asarray(learning_rates, dtype=float), *(np.stack(part) for part in zip(*path, strict=True)))
+
+
+def first_order(law: PromptLaw, beta, Gamma) -> Estimate:
+    """Order of GD's deviation from the flow in the learning rate: slope over T/50 … T/400 at a fixed time T."""
+    end = 3 / theory.fastest_rate(law, beta, Gamma)
+    flow = theory.integrate(law, beta, Gamma, [end])
+    counts, deviations = np.array([50, 100, 200, 400]), []
+    for steps in counts:
+        path = descend(law, "gd", [end / steps], int(steps), beta, Gamma)
+        apart = np.r_[path.beta[-1, 0] - flow.beta[0], (path.Gamma[-1, 0] - flow.Gamma[0]).ravel()]
+        deviations.append(Estimate(float(np.linalg.norm(apart)), 0.0, 1))
+    return log_slope(deviations, end / counts)
+
+
+def largest_stable_step(law: PromptLaw, rng: np.random.Generator, *, steps: int = 300) -> float:
+    """The learning rate above which GD runs away from the minimum, from 1e-4 beside it; found by three sweeps."""
+    beta = law.beta_star + 1e-4 * rng.standard_normal(law.d)
+    Gamma = gd_beta.optimal_gamma(law) + 1e-4 * rng.standard_normal((law.d, law.d))
+    low, high = 1e-4, 100.0
+    for _ in range(3):
+        grid = np.geomspace(low, high, 40)
+        excess = descend(law, "gd", grid, steps, beta, Gamma).excess(law)
+        runs_away = (excess[-1] > excess[2 * steps // 3]) & (excess[-1] > 1e-20) | ~np.isfinite(excess[-1])
+        first = max(1, int(np.argmax(runs_away)))
+        low, high = grid[first - 1], grid[first]
+    return float(np.sqrt(low * high))
+
+
+def sweep_rates(law: PromptLaw, beta, Gamma, count: int = 28) -> np.ndarray:
+    """Learning rates, (count,), from far below the curvature at the start to well above the one at the minimum."""
+    at_start = theory.fastest_rate(law, beta, Gamma)
+    at_minimum = theory.fastest_rate(law, law.beta_star, gd_beta.optimal_gamma(law))
+    return np.geomspace(0.02 / max(at_start, at_minimum), 6 / min(at_start, at_minimum), count)
+
+
+def deviation_from_flow(law: PromptLaw, path: Descent) -> np.ndarray:
+    """Largest distance between a run after k steps and the flow at time k·rate, over |start − minimum|, (L,)."""
+    b0, D0 = path.beta[0, 0] - law.beta_star, path.Gamma[0, 0] - gd_beta.optimal_gamma(law)
+    scale = np.sqrt((b0**2).sum() + (D0**2).sum())
+    worst = np.full(len(path.learning_rates), np.inf)
+    for k, rate in enumerate(path.learning_rates):
+        times = rate * np.arange(1, len(path.beta))
+        flow = theory.integrate(law, path.beta[0, k], path.Gamma[0, k], times, rtol=1e-9)
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = ((path.beta[1:, k] - flow.beta) ** 2).sum(1) + ((path.Gamma[1:, k] - flow.Gamma) ** 2).sum((1, 2))
+        if np.isfinite(apart).all():
+            worst[k] = np.sqrt(apart.max()) / scale
+    return worst
+
+
+def _risk(law):
+    risk = ExactRisk(law)
+    return lambda beta, Gamma: risk(effective(beta, Gamma))

@@ -1,0 +1,105 @@
+"""Chapter 4's sweep of small GPT-2s with and without the MLP."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from icl.estimates import Estimate, monte_carlo
+from icl.models.gpt import GPT, GPTConfig
+from icl.parallel import each
+from icl.parameters import Parameters
+from icl.prompts import PromptLaw, token_matrix
+from icl.training import Schedule, train
+
+# Small models: sizes of this experiment only.
+D, N = 3, 10
+BATCH, CLIP, TEST_PROMPTS = 64, 1.0, 10_000
+
+
+@dataclass(frozen=True)
+class GPTBudget:
+    """The sweep of a profile: steps, peak learning rates and how many seeds."""
+
+    steps: int
+    learning_rates: tuple[float, ...]
+    seeds: int
+
+
+BUDGETS = {
+    "quick": GPTBudget(300, (1e-3, 3e-3, 1e-2), 3),
+    "standard": GPTBudget(1500, (3e-4, 1e-3, 3e-3, 1e-2), 3),
+    "paper": GPTBudget(20_000, (3e-4, 1e-3, 3e-3, 1e-2), 5),
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Test risks, (2 means, 2 architectures, rates, seeds): mean zero then beta_norm; with the MLP, then without."""
+
+    learning_rates: np.ndarray
+    laws: tuple[PromptLaw, PromptLaw]
+    risks: np.ndarray
+
+    def ratios(self) -> np.ndarray:
+        """Risk without over risk with the MLP, geometric mean over seeds: (2 means, rates)."""
+        logs = np.log(self.risks).mean(-1)
+        return np.exp(logs[:, 1] - logs[:, 0])
+
+
+def small_law(parameters: Parameters, beta_norm: float) -> PromptLaw:
+    """d = 3, n = 10, H = Psi = I, beta_star = beta_norm (1, 1, 1)/√3, the chapter's sigma2."""
+    return PromptLaw.isotropic(D, N, parameters.sigma2, np.full(D, beta_norm / np.sqrt(D)))
+
+
+def sweep(parameters: Parameters) -> Sweep:
+    """Train every combination of task mean, architecture, learning rate and seed, and test each on fresh prompts."""
+    budget = BUDGETS[parameters.profile]
+    laws = small_law(parameters, 0.0), small_law(parameters, parameters.beta_norm)
+    shape = (2, 2, len(budget.learning_rates), budget.seeds)
+    jobs = [
+        (GPTConfig(D, N, mlp=j == 0), laws[i], Schedule(budget.steps, budget.learning_rates[k], CLIP),
+         parameters.stream(40, i, j, k, run), parameters.stream(41, i))
+        for i, j, k, run in np.ndindex(shape)
+    ]  # fmt: skip
+    risks = np.reshape(each(_trained_risk, jobs, label="GPTs with and without the MLP"), shape)
+    return Sweep(np.array(budget.learning_rates), laws, risks)
+
+
+def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test_rng) -> float:
+    model, _ = train_gpt(config, lambda step: law, schedule, rng, label="GPT")
+    return float(tested(model, law, TEST_PROMPTS, test_rng).mean)
+
+
+def train_gpt(
+    config: GPTConfig,
+    law_at: Callable[[int], PromptLaw],
+    schedule: Schedule,
+    rng: np.random.Generator,
+    *,
+    label: str,
+    batch: int = BATCH,
+    device: str = "cpu",
+    **kept,
+) -> tuple[GPT, np.ndarray]:
+    """Adam on the squared error at the query, each step on fresh prompts of `law_at(step)`: model and losses, (steps,).
+
+    `kept` goes to `training.train`, which says how a run is kept on disk and goes on.
+    """
+    model = GPT(config, rng=rng).to(device)
+    loss = lambda step: squared_errors(model, law_at(step), batch, rng).mean()
+    return model, train(model, loss, schedule, rng=rng, label=label, **kept)
+
+
+def squared_errors(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> torch.Tensor:
+    """(f − y_query)² on `count` fresh prompts, (count,), on the model's device."""
+    prompts, device = law.sample(rng, count), model.position.device
+    E = torch.from_numpy(token_matrix(prompts.X, prompts.y, prompts.x_query)).float().to(device)
+    return (model(E) - torch.from_numpy(prompts.y_query).float().to(device)) ** 2
+
+
+def tested(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> Estimate:
+    """Mean squared error on `count` fresh prompts."""
+    with torch.no_grad():
+        return monte_carlo(lambda B: squared_errors(model, law, B, rng).double().cpu().numpy(), count, chunk=2000)

@@ -1,0 +1,189 @@
+"""Chapter 6's depth ladder: deep linear attention trained on fresh prompts, beside its exact risks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from scipy.special import roots_genlaguerre
+
+from icl.estimates import Estimate, monte_carlo
+from icl.models.deep_attention import DeepLinearAttention
+from icl.parameters import Parameters
+from icl.prompts import PromptLaw, token_matrix
+from icl.search import Sampler
+from icl.theory.depth_ladder import Rungs
+from icl.training import Schedule, train
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a profile computes: Monte-Carlo prompts, Adam's schedule and prompts a step."""
+
+    prompts: int
+    schedule: Schedule
+    batch: int
+
+
+BUDGETS = {
+    "quick": Budget(100_000, Schedule(400, 0.03, clip=1.0), 256),
+    "standard": Budget(1_000_000, Schedule(2000, 0.03, clip=1.0), 1024),
+    "paper": Budget(10_000_000, Schedule(10_000, 0.03, clip=1.0), 4096),
+}
+# What is trained: kind, layers, shared matrices, and how the first steps grow from layer to layer.
+TRAINED = (
+    ("gd", 2, False, 1.0),
+    ("gd", 3, False, 1.0),
+    ("gd", 2, True, 1.0),
+    ("gd", 3, True, 1.0),
+    ("gd_plus_plus", 2, False, 1.0),
+    ("gd_plus_plus", 2, False, 4.0),
+    ("full", 2, False, 1.0),
+)
+
+
+def budget(parameters: Parameters) -> Budget:
+    """The profile's budget, with fewer prompts where a prompt is large."""
+    full = BUDGETS[parameters.profile]
+    share = 100 / max(100, parameters.d * parameters.n)
+    return Budget(max(2000, int(full.prompts * share)), full.schedule, max(64, int(full.batch * share**0.5)))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One trained model: what it was allowed, and the risk it ends with on fresh prompts."""
+
+    kind: str
+    layers: int
+    shared: bool
+    growth: float
+    risk: Estimate
+    model: DeepLinearAttention
+
+
+def climb(law: PromptLaw, plan: Budget, seed: list[int]) -> list[Trained]:
+    """Every entry of TRAINED by Adam on fresh prompts, each from a stream of its own, then tested on other prompts."""
+    ends = []
+    for k, (kind, layers, shared, growth) in enumerate(TRAINED):
+        rng = np.random.default_rng([*seed, k])
+        options = dict(kind=kind, shared=shared, growth=growth)
+        model = DeepLinearAttention(law.d, layers, rng=rng, scale=law.n + law.d + 1, **options)
+        loss = lambda step, model=model, rng=rng: _errors(model, law, plan.batch, rng).mean()
+        train(model, loss, plan.schedule, rng=rng, label=f"{kind}, {layers} layers")
+        ends.append(Trained(kind, layers, shared, growth, tested(model, law, plan.prompts, rng), model))
+    return ends
+
+
+def best(ends: list[Trained], kind: str, layers: int, shared: bool = False) -> Trained:
+    """The end of least risk among the trainings of this kind and depth."""
+    found = [end for end in ends if (end.kind, end.layers, end.shared) == (kind, layers, shared)]
+    return min(found, key=lambda end: end.risk.mean)
+
+
+def _errors(model: DeepLinearAttention, law: PromptLaw, count: int, rng: np.random.Generator) -> torch.Tensor:
+    """(answer − label)² of `count` fresh prompts with the query and its noise integrated out: |ŵ − w|² + sigma2."""
+    prompts = law.sample(rng, count)
+    X, y, w = map(torch.from_numpy, (prompts.X, prompts.y, prompts.beta))
+    return ((model.solution(model.gram(X, y)) - w) ** 2).sum(1) + law.sigma2
+
+
+def tested(model: DeepLinearAttention, law: PromptLaw, count: int, rng: np.random.Generator) -> Estimate:
+    """The risk on `count` fresh prompts."""
+    with torch.no_grad():
+        return monte_carlo(lambda B: _errors(model, law, B, rng).numpy(), count, chunk=_chunk(law))
+
+
+def built(law: PromptLaw, rungs: Rungs) -> DeepLinearAttention:
+    """GD++ with these steps as a deep linear attention: A = −a I, B = (gamma/a) I."""
+    layers, scale = len(rungs.a), law.n + law.d + 1
+    rng = np.random.default_rng(0)
+    model = DeepLinearAttention(law.d, layers, rng=rng, scale=scale, kind="gd_plus_plus", spread=0.0)
+    identity = torch.eye(law.d, dtype=torch.float64)
+    with torch.no_grad():
+        for k, (a, gamma) in enumerate(zip(rungs.a, rungs.gamma, strict=True)):
+            model.A[k], model.B[k] = -a * scale * identity, (gamma / a if gamma else 0.0) * identity
+    return model
+
+
+def forward_risk(law: PromptLaw, rungs: Rungs, count: int, rng: np.random.Generator) -> Estimate:
+    """The risk of the built model through every layer's array of scores, on whole prompts."""
+    model = built(law, rungs)
+
+    def draw(B):
+        prompts = law.sample(rng, B)
+        with torch.no_grad():
+            answer = model(torch.from_numpy(token_matrix(prompts.X, prompts.y, prompts.x_query))).numpy()
+        return (answer - prompts.y_query) ** 2
+
+    return monte_carlo(draw, count, chunk=_chunk(law))
+
+
+def _chunk(law) -> int:
+    return max(50, min(5000, 1_000_000 // (law.n * max(law.n, law.d))))
+
+
+def random_stack(law: Sampler, layers: int, rng: np.random.Generator, prompts: int = 64):
+    """A deep attention with every entry of every matrix random, and prompts: (model, X, y, x_query)."""
+    model = DeepLinearAttention(law.d, layers, rng=rng, scale=law.n + law.d + 1, kind="full", spread=1 / (law.d + 1))
+    batch = law.sample(rng, prompts)
+    return model, batch.X, batch.y, batch.x_query
+
+
+def gram_error(law: Sampler, layers: int, rng: np.random.Generator) -> float:
+    """Largest relative difference of the Gram form from the layers that compute all scores; random weights."""
+    model, X, y, x_query = random_stack(law, layers, rng)
+    with torch.no_grad():
+        plain = model(torch.from_numpy(token_matrix(X, y, x_query))).numpy()
+        estimate = model.solution(model.gram(torch.from_numpy(X), torch.from_numpy(y))).numpy()
+    parts = estimate * x_query
+    return float((np.abs(parts.sum(1) - plain) / np.abs(parts).sum(1)).max())
+
+
+def query_bend(law: Sampler, layers: int, rng: np.random.Generator) -> float:
+    """Largest |f(x + x') − f(x) − f(x')| over queries of the same examples, relative to the three; random weights."""
+    model, X, y, x_query = random_stack(law, layers, rng)
+    other = rng.standard_normal(x_query.shape)
+    with torch.no_grad():
+        f, g, both = (model(torch.from_numpy(token_matrix(X, y, x))).numpy() for x in (x_query, other, x_query + other))
+    return float((np.abs(both - f - g) / (np.abs(both) + np.abs(f) + np.abs(g))).max())
+
+
+def nonlinear_risk(law: Sampler, plan: Budget, seed: list[int], *, layers: int = 3) -> Estimate:
+    """Risk of deep attention, every entry free, trained on prompts of a law whose targets need not be linear."""
+    rng = np.random.default_rng(seed)
+    model = DeepLinearAttention(law.d, layers, rng=rng, scale=law.n + law.d + 1, kind="full")
+
+    def errors(B):
+        prompts = law.sample(rng, B)
+        X, y, x, target = map(torch.from_numpy, (prompts.X, prompts.y, prompts.x_query, prompts.y_query))
+        return ((model.solution(model.gram(X, y)) * x).sum(1) - target) ** 2
+
+    loss = lambda step: errors(plan.batch).mean()
+    train(model, loss, plan.schedule, rng=rng, label=f"{layers} layers, nonlinear targets")
+    with torch.no_grad():
+        return monte_carlo(lambda B: errors(B).numpy(), plan.prompts, chunk=_chunk(law))
+
+
+def shortfalls(free: list[Rungs], shared: list[Rungs], plus: list[Rungs], bayes: float) -> np.ndarray:
+    """shared − free, free − GD++ and GD++ − Bayes at each depth, (3, layers): none should be negative."""
+    risks = [np.array([rung.risk for rung in family]) for family in (shared, free, plus)]
+    return np.stack([risks[0] - risks[1], risks[1] - risks[2], risks[2] - bayes])
+
+
+# One eigenvalue, chi-squared with three degrees of freedom, and noise as large as the signal: three free steps want two
+# complex ones. Sizes of this experiment only.
+COMPLEX = dict(d=1, n=3, sigma2=1.0)
+
+
+def complex_case_risk() -> float:
+    """The least risk of three free steps at COMPLEX, by Nelder and Mead on Gauss–Laguerre sums against chi-squared."""
+    sigma2, n = COMPLEX["sigma2"], COMPLEX["n"]
+    nodes, shares, total = roots_genlaguerre(8, n / 2 - 1, mu=True)  # exact for polynomials up to degree 15
+    lam, shares = 2 * nodes, shares / total
+
+    def risk(steps):
+        rho = np.prod(1 - np.outer(steps, lam), axis=0)
+        return sigma2 + shares @ (rho**2 + sigma2 * (1 - rho) ** 2 / lam)
+
+    found = minimize(risk, [0.06, 0.15, 0.2], method="Nelder-Mead", options=dict(xatol=1e-7, fatol=1e-11, maxiter=300))
+    return float(found.fun)

@@ -1,1 +1,0 @@
-"""The pictures of each chapter, one chapter a file: experiments in, a `figures.Figure` with its data out."""

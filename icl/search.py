@@ -1,0 +1,216 @@
+"""What every chapter does with linear attention: minimise its exact risk, train it on samples, read it off."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from icl.estimates import Estimate
+from icl.last_steps import newton, settle
+from icl.models.effective import EffectiveParameters
+from icl.models.exact_risk import ExactRisk
+from icl.models.linear_attention import LinearSelfAttention
+from icl.models.risk_gradient import RiskGradient
+from icl.parallel import each
+from icl.prompts import PromptLaw, Prompts
+from icl.theory import moments
+from icl.training import Minimum, Schedule, minimise_by_hand, train
+
+
+class Sampler(Protocol):
+    """Any law over prompts: d, n and draws of B prompts from an explicit generator."""
+
+    d: int
+    n: int
+
+    def sample(self, rng: np.random.Generator, B: int) -> Prompts:
+        """B prompts of n examples each."""
+        ...
+
+
+class Builder(Protocol):
+    """What makes a model of `effective(n)` parameters for d covariates: `LinearSelfAttention`, or the block."""
+
+    def __call__(self, d: int, *, rng: np.random.Generator, **options) -> torch.nn.Module: ...
+
+
+Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
+AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
+SCREENING = 30  # iterations after which a start shows which valley it is bound for
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """L-BFGS from random starts: final risks (K,), the weights found, in the 1/n convention."""
+
+    risks: np.ndarray
+    weights: list[EffectiveParameters]
+
+    @property
+    def best(self) -> EffectiveParameters:
+        """The weights of the start that ended lowest."""
+        return self.weights[int(np.argmin(self.risks))]
+
+    def reached(self, risk: float) -> np.ndarray:
+        """Which starts ended within 1e-10 (relative) of `risk`: a boolean (K,)."""
+        return np.abs(self.risks - risk) <= 1e-10 * max(risk, 1e-300)
+
+
+def restarts(
+    law: PromptLaw,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    scale: float = 0.3,
+    init: str = "small",
+    build: Builder = LinearSelfAttention,
+    iterations: int = 5000,
+    screened: int = 1,
+    finish: bool = False,
+) -> Restarts:
+    """Minimise the exact risk over all weight matrices, `count` times from N(0, scale²) entries.
+
+    `init="label_path"` opens a path from the labels to the output first, which keeps clear of false valleys; `build`
+    makes the model, and each descent ends after `iterations`. With `screened` > 1 that many times `count` starts first
+    descend for a few iterations, and only the lowest `count` go on. With `finish` Newton's method takes the last steps,
+    to the last digit of the weights; the model's matrices must then be large enough for any effective parameters.
+    """
+    ends = [_weights(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
+    if screened > 1:
+        risks, ends = zip(*each(_descend, [(law, build, start, SCREENING) for start in ends]), strict=True)
+        ends = [ends[k] for k in np.argsort(risks, kind="stable")[:count]]
+    risks, ends = zip(*each(_end, [(law, build, start, iterations, finish) for start in ends]), strict=True)
+    return Restarts(np.array(risks), [EffectiveParameters.from_numpy(**parts) for parts in ends])
+
+
+def search(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
+    """`restarts` with a finish, its options in `kind`, on labels in units in which they vary like the covariates.
+
+    Else a large mean task puts the search far from everything, in a valley |beta_star|² times as steep across as along,
+    and much noise makes it blind to y.
+    """
+    unit = float(np.sqrt((moments.tau(law) + law.beta_star @ law.H @ law.beta_star) / np.trace(law.H)))
+    found = restarts(law.with_labels_scaled(1 / unit), count, rng, finish=True, **kind)
+    return Restarts(unit**2 * found.risks, [end.with_labels_scaled(unit) for end in found.weights])
+
+
+def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int = 5000) -> Minimum:
+    """L-BFGS on the exact risk over all weights of a model with `effective` and `pull_back`, in place."""
+    risk = RiskGradient(law)
+    found = minimise_by_hand(model, lambda: risk.of_model(model), iterations=iterations)
+    return replace(found, loss=risk.constant + found.loss)
+
+
+def descend_beside(model: torch.nn.Module, weights: dict[str, np.ndarray], law: PromptLaw) -> float:
+    """The risk where L-BFGS ends that starts beside effective `weights`: v (d,), c (), V (d, d), u (d,).
+
+    The weights, in the 1/n convention, are added to what the model's matrices hold, which is how far off it starts.
+    """
+    with torch.no_grad():
+        model.W_P[-1, -1] += 1.0
+        model.W_V[-1] += torch.from_numpy(np.append(weights["v"], weights["c"]))
+        model.W_K[:, :] += torch.eye(model.d + 1, dtype=torch.float64)
+        model.W_Q[:, : model.d] += torch.from_numpy(np.vstack([weights["V"], weights["u"]]))
+    return minimise_exactly(model, law).loss
+
+
+def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int) -> tuple[float, Weights]:
+    """Risk and weights at the end. They travel as arrays: tensors would hold files of shared memory open."""
+    model = _built(law, build, start)
+    return minimise_exactly(model, law, iterations=iterations).loss, _weights(model)
+
+
+def _end(
+    law: PromptLaw, build: Builder, start: Weights, iterations: int, finish: bool
+) -> tuple[float, dict[str, np.ndarray]]:
+    """Risk and effective parameters at the end, as arrays."""
+    model = _built(law, build, start)
+    found, weights = minimise_exactly(model, law, iterations=iterations), model.effective(law.n)
+    risk = found.loss
+    if finish and law.H.any():
+        free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
+        if found.gradient > AT_REST:
+            weights = newton(law, weights, free)
+        weights = settle(law, weights, free)
+        risk = exact_risk(law, weights)
+    return risk, weights.numpy()
+
+
+def _weights(model: torch.nn.Module) -> Weights:
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+
+def _built(law: PromptLaw, build: Builder, weights: Weights) -> torch.nn.Module:
+    model = build(law.d, rng=np.random.default_rng(0))
+    model.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    return model
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training: loss before each step, (steps,), and the final weights, float64, in the 1/n convention."""
+
+    curve: np.ndarray
+    weights: EffectiveParameters
+
+
+def train_on_samples(
+    law: Sampler, schedule: Schedule, batch: int, seed, label: str, *, build: Builder = LinearSelfAttention
+) -> Training:
+    """Adam, float32 weights, fresh float64 prompts each step from a generator of its own; `build` makes the model."""
+    rng = np.random.default_rng(seed)
+    model = build(law.d, rng=rng, init="label_path", dtype=torch.float32)
+
+    def loss(step):
+        prompts = law.sample(rng, batch)
+        X, y, x_query, y_query = (
+            torch.from_numpy(part).float() for part in (prompts.X, prompts.y, prompts.x_query, prompts.y_query)
+        )
+        return ((model.effective(law.n).predict(X, y, x_query) - y_query) ** 2).mean()
+
+    curve = train(model, loss, schedule, rng=rng, label=label)
+    return Training(curve, EffectiveParameters.from_numpy(**model.effective(law.n).numpy()))
+
+
+def train_exactly(
+    law: PromptLaw, schedule: Schedule, seed, label: str, *, build: Builder = LinearSelfAttention
+) -> Training:
+    """Adam on the exact risk, the same start and schedule as `train_on_samples`, float64, no noise."""
+    model = build(law.d, rng=np.random.default_rng(seed), init="label_path")
+    risk = ExactRisk(law)
+    curve = train(model, lambda step: risk(model.effective(law.n)), schedule, label=label)
+    return Training(curve, model.effective(law.n))
+
+
+def preconditioner(weights: EffectiveParameters) -> np.ndarray:
+    """Gamma = c V' + u v', (d, d): the matrix in the learned step Gamma X'y / n."""
+    parts = weights.numpy()
+    return parts["c"] * parts["V"].T + np.outer(parts["u"], parts["v"])
+
+
+def learned_step(weights: EffectiveParameters, n: int) -> float:
+    """The step on ½ Σ (w'x_i − y_i)² that the weights take: mean diagonal of Gamma / n."""
+    Gamma = preconditioner(weights)
+    return float(np.trace(Gamma)) / len(Gamma) / n
+
+
+def exact_risk(law: PromptLaw, weights: EffectiveParameters) -> float:
+    """The exact risk of given weights on prompts from `law`, which need not be the law they were trained on."""
+    return ExactRisk(law)(weights).item()
+
+
+def too_faint(least: float, of_zero: float) -> str | None:
+    """Why a training on samples cannot show the best step, or None: the step takes less than 3 % off the risk of 0."""
+    gain = 1 - least / of_zero
+    if gain >= 0.03:
+        return None
+    return (
+        f"the best step lowers the risk of predicting 0 by {100 * gain:.2g} % only, too little for training on samples"
+    )
+
+
+def mean_over_trainings(values) -> Estimate:
+    """Mean and standard error over independent trainings (at least two)."""
+    values = np.asarray(values, dtype=float)
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))

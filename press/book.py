@@ -1,0 +1,69 @@
+"""The static book: staged tree in, HTML out; a half-built book never replaces a good one."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from icl.chapters import CHAPTERS
+from icl.files import write_atomically
+from press.layout import BUILD, HTML, WorkflowError, run_folder
+from press.pages import trust
+from press.stage import executed, stage
+from press.turns import turn
+
+
+def build_book(profile: str) -> Path:
+    """Build the book from the profile's run into `_build/html`; returns its index page.
+
+    Any Sphinx warning is an error. Raises InputError where a run is missing, WorkflowError where the build fails, a
+    page is missing, or a later build has overtaken this one; the book that was there before then stays as it was.
+    """
+    BUILD.mkdir(exist_ok=True)
+    with turn(BUILD, "book") as mine:
+        source = mine.scratch / "src"
+        expected = stage(run_folder(profile), source)
+        trust.complete(source, profile)
+        built = render(source, mine.scratch / "sphinx", expected)
+        for chapter in CHAPTERS:  # readers download the notebook as it ran, without the cell that feeds the prose
+            write_atomically(
+                built / "_sources" / "notebooks" / f"{chapter}.ipynb", executed(run_folder(profile), chapter)
+            )
+        with mine.publishing():
+            _publish(built)
+    return HTML / "index.html"
+
+
+def render(source: Path, output: Path, expected: list[str]) -> Path:
+    """Run Jupyter Book on a staged tree; returns the folder of HTML.
+
+    Raises WorkflowError for any warning of Sphinx and where one of the `expected` pages or the index is missing.
+    """
+    jupyter_book = Path(sys.executable).with_name("jupyter-book")
+    command = [str(jupyter_book), "build", "--all", "-W", "-n", "--keep-going", "-q"]
+    result = subprocess.run(
+        [*command, "--path-output", str(output), str(source)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    built = output / "_build" / "html"
+    complaints = [
+        line for line in result.stdout.splitlines() if "WARNING" in line or "ERROR" in line or "Error" in line
+    ]
+    if result.returncode or complaints:
+        raise WorkflowError("the book was not built:\n" + "\n".join(complaints or result.stdout.splitlines()[-20:]))
+    missing = [page for page in expected if not (built / f"{page}.html").exists()]
+    if missing or not (built / "index.html").exists():
+        raise WorkflowError(f"the book was built without {', '.join(missing) or 'index.html'}.")
+    return built
+
+
+def _publish(built: Path) -> None:
+    previous = HTML.with_name("html.previous")
+    shutil.rmtree(previous, ignore_errors=True)
+    if HTML.exists():
+        os.replace(HTML, previous)
+    os.replace(built, HTML)
+    shutil.rmtree(previous, ignore_errors=True)

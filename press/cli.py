@@ -1,0 +1,183 @@
+"""`python -m icl`: run a chapter, read the ledger, compare with the baselines, build the book."""
+
+from pathlib import Path
+
+import click
+
+from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments
+from icl.parameters import PROFILES, check_profile
+from icl.validation import InputError
+from press.layout import BASELINES, HTML, ROOT, WorkflowError, run_folder
+
+profile_option = click.option(
+    "--profile",
+    metavar="|".join(PROFILES),
+    default="quick",
+    show_default=True,
+    callback=lambda context, option, value: check_profile(value),
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def commands():
+    """The executable companion to the theory of in-context learning."""
+
+
+@commands.command()
+@click.argument("chapter")
+@click.option("-p", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter, as in -p d=7; repeatable.")
+@click.option("--out", metavar="FOLDER", help="Folder for the notebook, its numbers and figures.")
+def run(chapter, assignments, out):
+    """Run CHAPTER, with other parameters if you like, and print its claims."""
+    parameters = check_parameters(chapter, **parse_assignments(check_chapter(chapter), assignments))
+
+    from press.ledgers import summary, table  # after the check, for these take seconds
+    from press.progress import shown
+    from press.run import run_chapter
+
+    out = Path("_build") / "runs" / chapter if out is None else out
+    usual = parameters == check_parameters(chapter, profile=parameters.profile)
+    with shown(chapter, parameters.profile, lambda text: click.echo(text, err=True), remember=usual):
+        ledger = run_chapter(chapter, out, parameters)
+    click.echo(f"{chapter}: {summary([ledger])} Its files: {out}", err=True)
+    click.echo(table(ledger))
+
+
+@commands.command()
+@profile_option
+@click.option("--run", "folder", metavar="FOLDER", help="A folder that `run --out` wrote.")
+def claims(profile, folder):
+    """Print the ledger of the last run; exit status 1 when a verdict fails and the book does not say why."""
+    from press.ledgers import failures, read_all, summary, table
+
+    ledgers = read_all(run_folder(profile) if folder is None else Path(folder))
+    for ledger in ledgers:
+        click.echo(f"{ledger['chapter']}\n{table(ledger)}")
+    click.echo(summary(ledgers))
+    if failures(ledgers, explained=False):
+        raise SystemExit(1)
+
+
+@commands.command()
+@profile_option
+def check(profile):
+    """Compare every number with its baseline and with theory; exit status 1 when one moved or a page vanished."""
+    from press.baselines import compare
+    from press.checking import compare_contents, margins
+
+    moves = compare_contents(BASELINES, profile)
+    for name in CHAPTERS:
+        moves += compare(run_folder(profile), BASELINES / profile, name)
+        click.echo(str(margins(run_folder(profile), BASELINES / profile, name)))
+    for move in moves:
+        click.echo(str(move))
+    hint = "If only the machine is another, `make drift` measures how far they may."
+    click.echo(f"{len(moves)} numbers moved. {hint}" if moves else "Every number is where its baseline is.")
+    if moves:
+        raise SystemExit(1)
+
+
+@commands.command()
+@profile_option
+def baselines(profile):
+    """Make the last run the new baseline, and show what moved."""
+    from press.baselines import compare, write
+    from press.checking import write_contents
+
+    for name in CHAPTERS:
+        try:
+            moves = compare(run_folder(profile), BASELINES / profile, name)
+        except InputError as error:
+            moves = [str(error)]
+        for move in moves:
+            click.echo(str(move))
+        write(run_folder(profile), BASELINES / profile, name)
+        click.echo(f"{name}: baselines written to {BASELINES / profile / name} ({len(moves)} moves).")
+    write_contents(BASELINES, ROOT)
+
+
+@commands.command()
+@profile_option
+def book(profile):
+    """Build the static book from the last run of every chapter."""
+    from press.book import build_book
+
+    build_book(profile)
+
+
+@commands.command()
+def pdf():
+    """Print the built book to a PDF, and link it from the page of downloads."""
+    from press.pdf import build_pdf
+
+    click.echo("pdf: printing the book twice, the second time with page numbers in its contents …", err=True)
+    click.echo(f"The book as a PDF: {build_pdf()}")
+
+
+@commands.command("summary")
+@profile_option
+def print_summary(profile):
+    """Say how many claims hold, which fail, and where the book lies."""
+    from press.ledgers import failures, read_all, summary
+
+    ledgers = read_all(run_folder(profile))
+    for claim in [*failures(ledgers, explained=True), *failures(ledgers, explained=False)]:
+        click.echo(f"  {claim}")
+    click.echo(f"{summary(ledgers)} The book: {HTML / 'index.html'}")
+
+
+@commands.command()
+@click.argument("recipe", required=False)
+@click.option("--seed", type=click.IntRange(min=0), help="Of weights and sequences; without it, the shipped seeds.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the trained weights; default: checkpoints.")
+@click.option("--anew", is_flag=True, help="Train also what the folder holds intact.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+def train(recipe, seed, out, anew, minutes, device):
+    """Train RECIPE of chapter 6, or all that the book ships, 2 to 10 minutes each, or `table1` of chapter 4.
+
+    A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
+    """
+    from icl.chapters.mlp_benefit import table1
+    from icl.chapters.newton_transformers import recipes
+    from press.trainings import train_all, train_table
+
+    if recipe == "table1":
+        path = (out or recipes.FOLDER) / table1.RESULTS.name
+        for line in train_table(seed or 0, path, anew=anew, minutes=minutes, device=device):
+            click.echo(line)
+        return
+    shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
+    named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
+    wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
+    for line in train_all(wanted, out or recipes.FOLDER, anew=anew, minutes=minutes, device=device):
+        click.echo(line)
+
+
+@commands.command()
+def sync():
+    """Write every notebook's .ipynb from its .py, without outputs, and make each chapter's folder a package."""
+    from press.notebooks import synchronise
+
+    for name, chapter in CHAPTERS.items():
+        (chapter.folder / "__init__.py").touch()
+        click.echo(str(synchronise(name)))
+
+
+def main() -> None:
+    """The command line of `python -m icl`."""
+    run_commands(commands)
+
+
+def run_commands(group: click.Group) -> None:
+    """Run a command line; an expected error is one line on stderr and exit status 1."""
+    try:
+        group.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    except click.Abort:
+        raise SystemExit(130) from None
+    except (InputError, WorkflowError) as error:
+        click.echo(f"icl: {error}", err=True)
+        raise SystemExit(1) from None

@@ -1,0 +1,55 @@
+"""The front page's picture: every claim of the book, measured against predicted."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from icl.figures import COLOURS, INK, Figure, canvas, style
+from icl.ledger import FAILS, NOT_RUN, Claim
+
+_GROUPS = {
+    "exact": ("computed exactly", COLOURS["bayes"], "o"),
+    "monte-carlo": ("measured on random prompts", COLOURS["trained_exact"], "s"),
+    "trained": ("trained on random prompts", COLOURS["trained_sampled"], "D"),
+}
+_FRAME = 1e6  # a mean risk of 10¹⁶ (chapter 6) would squeeze all others into a corner
+
+
+def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
+    """A dot for every decided equality whose prediction is not 0, by size; failing ones are crossed out."""
+    shown = [c for c in claims if c.verdict != NOT_RUN and c.relation == "equal" and c.predicted * c.measured > 0]
+    points = np.array([[abs(claim.predicted), abs(claim.measured)] for claim in shown]).reshape(-1, 2)
+    errors = np.array([claim.stderr for claim in shown])
+    inside = points.max(axis=1, initial=0.0) < _FRAME
+    low, high = 0.4 * points[inside].min(initial=1.0), 2.5 * points[inside].max(initial=1.0)
+    with style():
+        figure, axis = canvas(width=5.2, height=4.2)
+        axis.plot([low, high], [low, high], color=INK, linewidth=0.8, zorder=1)
+        axis.annotate(
+            "measured = predicted", (0.97, 0.97), xycoords="axes fraction", xytext=(-34, -14),
+            textcoords="offset points", ha="right", fontsize=10,
+        )  # fmt: skip
+        if not inside.all():
+            text = f"beyond the frame: {np.sum(~inside)},\nup to {points.max():.0e}"
+            axis.annotate(text, (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=9)
+        for method, (label, colour, marker) in _GROUPS.items():
+            here = np.array([claim.method == method for claim in shown], dtype=bool)
+            label = f"{label} ({here.sum()})"
+            axis.plot(
+                *points[here].T, marker, color=colour, label=label, markersize=7, markerfacecolor="none",
+                markeredgewidth=1.5,
+            )  # fmt: skip
+        failed = points[[claim.verdict == FAILS for claim in shown]]
+        if len(failed):
+            axis.plot(*failed.T, "x", color=INK, markersize=12, label=f"claim fails ({len(failed)})")
+        axis.set(xscale="log", yscale="log", xlabel="predicted by a formula", ylabel="measured independently")
+        axis.set(xlim=(low, high), ylim=(low, high))
+        axis.legend(loc="lower right")
+    columns = {"predicted": points[:, 0], "measured": points[:, 1], "stderr": errors}
+    alt = (
+        f"Measured against predicted size of {len(shown)} claims on logarithmic axes: every mark lies on the diagonal."
+        if not len(failed)
+        else f"Measured against predicted size of {len(shown)} claims on logarithmic axes; all but "
+        f"{len(failed)} lie on the diagonal."
+    )
+    return Figure("all_claims", figure, columns, alt, method="trained")

@@ -1,0 +1,65 @@
+"""The front page: all claims in one picture, theorems with their verdicts, chapters with their reading times."""
+
+import html
+
+from icl.chapters import CHAPTERS, catalogue
+from icl.ledger import Claim, number_cells, verdict_mark
+from press import ledgers
+from press.pages.claim_cards import card_address, cell_address, papers_of
+from press.pages.reading import READING_RULE, reading_minutes, title
+
+_CAPTION = (
+    "Each mark is one claim: the number a formula predicts, and the number found without that formula. On the line the "
+    "two are the same. Bounds, and claims that something is zero, have no place on these axes; they are in "
+    '<a href="claims.html">the list</a>.'
+)
+
+
+def captioned(picture: str) -> str:
+    """The picture of all claims with its caption, as HTML."""
+    return f"<figure>{picture}<figcaption><p>{_CAPTION}</p></figcaption></figure>"
+
+
+def theorems(all_ledgers: list[dict]) -> str:
+    """The table of theorems as HTML, one line each: the claims with a headline, else a chapter's first."""
+    rows = "".join(_row(chapter, claim, text) for chapter, claim, text in _headlines(all_ledgers))
+    titles = ("theorem", "predicted", "measured", "verdict")
+    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
+    return f'<table class="icl-claims icl-theorems"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _headlines(all_ledgers):
+    for ledger in all_ledgers:
+        entries, claims = catalogue(ledger["chapter"]), ledgers.claims_of(ledger)
+        chosen = [claim for claim in claims if entries[claim.id]["headline"]] or claims[:1]
+        for claim in chosen:
+            yield ledger["chapter"], claim, entries[claim.id]["headline"] or claim.statement
+
+
+def _row(chapter: str, claim: Claim, text: str) -> str:
+    where = f'<a href="{cell_address(chapter, claim)}">{html.escape(text)}</a>'
+    source = f'<span class="icl-statement">{html.escape(claim.source)}</span>'
+    verdict = f'<a class="icl-verdict" href="{card_address(claim.id)}">{verdict_mark(claim)}</a>'
+    return f"<tr><td>{where}<br>{source}</td>{number_cells(claim)}<td>{verdict}</td></tr>"
+
+
+def contents(all_ledgers: list[dict]) -> str:
+    """The chapters as a numbered list in MyST: title, reading time, claims, summary."""
+    counts = {ledger["chapter"]: len(ledger["claims"]) for ledger in all_ledgers}
+    minutes = [(chapter, reading_minutes(chapter.name)) for chapter in CHAPTERS.values()]
+    lines = [
+        f"{chapter.number}. {{doc}}`{title(chapter.name)} </notebooks/{chapter.name}>` "
+        f"({needed} minutes, {counts[chapter.name]} claims). {chapter.summary}"
+        for chapter, needed in minutes
+    ]
+    total = sum(needed for _, needed in minutes)
+    hours = f"{total // 60} h {total % 60:02d} min"
+    return "\n".join(lines) + f"\n\nAll of it takes about {hours} to read ({READING_RULE}).\n"
+
+
+def share(all_ledgers: list[dict]) -> str:
+    """How many papers and theorems the claims come from, as one sentence."""
+    claims = [claim for ledger in all_ledgers for claim in ledgers.claims_of(ledger)]
+    keys = {key for claim in claims for key in papers_of(claim)} - {"companion"}
+    own = sum(papers_of(claim) == ["companion"] for claim in claims)
+    return f"{len(claims) - own} of the {len(claims)} claims come from {len(keys)} papers, {own} are this book's own.\n"

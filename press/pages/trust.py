@@ -1,0 +1,170 @@
+"""The tables of the pages «Why you can trust this» and «Checklists», read from the run and from `measurements/`."""
+
+from pathlib import Path
+
+import numpy as np
+
+from icl.chapters import CHAPTERS
+from icl.files import read_json, write_atomically
+from icl.ledger import shown_number
+from press.checking import Margins, leeway, margins
+from press.layout import BASELINES, MEASUREMENTS, repository, run_folder
+
+_LIMITS = {1e-9: "$10^{-9}$", 1e-5: "$10^{-5}$", 0.01: "1 %", 0.1: "10 %"}
+_LOOSE = max(_LIMITS)
+PAGES = ("book/trust.md", "book/checklists.md")
+
+
+def complete(tree: Path, profile: str) -> None:
+    """Write the generated tables into a staged tree, and turn `repo:` links of its pages into addresses."""
+    measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest(), "times": _times()}
+    tables = {"margins": _margins(profile), "leeway": _leeway(profile), **measured}
+    for name, text in tables.items():
+        write_atomically(tree / "generated" / f"trust_{name}.md", text + "\n")
+    for page in PAGES:
+        text = (tree / page).read_text(encoding="utf-8")
+        write_atomically(tree / page, text.replace("](repo:", f"]({repository()}/blob/main/"))
+
+
+def _margins(profile: str) -> str:
+    compared = [name for name in CHAPTERS if (BASELINES / profile / name).is_dir()]
+    found = [margins(run_folder(profile), BASELINES / profile, name) for name in compared]
+    if not found:
+        return f"There are no baselines for the profile `{profile}`."
+    rows = [
+        f"| {_number(m.chapter)} | {m.numbers} | {_share(m.drift)} {_at(m.drift_at)} "
+        f"| {m.claims} | {_share(m.theory)} {_at(m.theory_at)} |"
+        for m in found
+    ]
+    head = "| chapter | numbers | of the drift allowed | claims | of what theory allows |\n|---|---|---|---|---|"
+    return "\n".join([head, *rows, "", _total(found)])
+
+
+def _total(found: list[Margins]) -> str:
+    return f"In all, {sum(m.numbers for m in found)} numbers and {sum(m.claims for m in found)} claims."
+
+
+def _drift() -> str:
+    if (content := _measured("drift")) is None:
+        return _missing("drift")
+    parts = []
+    for processor, chapters in content["processors"].items():
+        rows = ["| chapter | float64 | float32 training |", "|---|---|---|"]
+        for chapter, found in chapters.items():
+            largest = [_largest(found["machines"], kind) for kind in ("float64", "float32")]
+            rows.append(f"| {_number(chapter)} | {largest[0]} | {largest[1]} |")
+        parts += [f"On a processor {processor}:", "\n".join(rows)]
+    return "\n\n".join(parts)
+
+
+def _largest(machines: dict[str, dict], kind: str) -> str:
+    moves = [(found[kind]["value"], found[kind]["at"], name) for name, found in machines.items() if kind in found]
+    value, at, name = max(moves, key=lambda move: move[0], default=(None, "", ""))
+    if value is None:
+        return "–"
+    return f"{shown_number(value, 2)} ({name}: {at})" if value else "0"
+
+
+def _leeway(profile: str) -> str:
+    found = {
+        f"{_number(name)}: {column}": shares
+        for name in CHAPTERS
+        if (BASELINES / profile / name).is_dir()
+        for column, shares in leeway(run_folder(profile), BASELINES / profile, name).items()
+    }
+    numbers = np.concatenate([shares[shares > 0] for shares in found.values()] or [np.zeros(0)])
+    if not len(numbers):
+        return f"There are no baselines for the profile `{profile}`."
+    rows, below = ["| may move by at most | numbers |", "|---|---|"], 0
+    for limit, name in _LIMITS.items():
+        count = int((numbers <= limit * (1 + 1e-9)).sum()) - below
+        below += count
+        rows.append(f"| {name} of its size | {count} |")
+    loose = [column for column, shares in found.items() if (shares > _LOOSE).any()]
+    rows.append(f"| more | {len(numbers) - below} |")
+    return "\n".join([*rows, "", f"More than 10 % only in {', '.join(f'`{column}`' for column in loose) or 'none'}."])
+
+
+def _trials() -> str:
+    content, lines = _measured("trials") or {}, []
+    if same := content.get("same"):
+        lines.append(f"Of {same['files']} files, {same['different']} differed.")
+    else:
+        lines.append(_missing("same"))
+    if resume := content.get("resume"):
+        lines.append(
+            f"Of {resume['kills']} kills, {resume['while_running']} struck a build while it was running; undisturbed it"
+            f" takes {resume['seconds_undisturbed']} seconds. Afterwards {resume['different']} files differed."
+        )
+    else:
+        lines.append(_missing("resume"))
+    return "\n\n".join(lines)
+
+
+def _mutants() -> str:
+    if (content := _measured("mutants")) is None:
+        return _missing("mutants")
+    survivors = [result for result in content["results"] if not result["caught_by"]]
+    files = len({result["file"] for result in content["results"]})
+    text = f"Of {content['faults']} faults planted in {files} files, "
+    text += f"{content['caught']} were caught, {100 * content['share']:.1f} %, "
+    text += f"in {content['seconds'] / 60:.0f} minutes with {content['workers']} workers."
+    rows = [f"| `{s['id']}` | `{s['file']}` | {s['reason']} |" for s in survivors]
+    return "\n".join([text, "", "| not caught | where | why |\n|---|---|---|", *rows] if rows else [text])
+
+
+def _newest() -> str:
+    if (content := _measured("newest")) is None:
+        return _missing("newest")
+    changed, chapters = content["versions"], content["chapters"]
+    moved, numbers = (sum(entry[kind] for entry in chapters.values()) for kind in ("moved", "numbers"))
+    text = (
+        f"With {len(changed)} packages in other versions than the lock's, of {content['packages']}, "
+        f"{moved} of {numbers} numbers moved by more than they may."
+    )
+    head = "| chapter | numbers | moved | of the drift allowed |\n|---|---|---|---|"
+    rows = [
+        f"| {_number(name)} | {entry['numbers']} | {entry['moved']} "
+        f"| {'–' if entry['share_of_allowed'] is None else _share(entry['share_of_allowed'])} {_at(entry['at'])} |"
+        for name, entry in chapters.items()
+    ]
+    pairs = [f"{name} {locked or '–'} → {here or '–'}" for name, (locked, here) in changed.items()]
+    versions = ["", "```{admonition} The lock's versions → the newest", ":class: dropdown", ", ".join(pairs), "```"]
+    return "\n".join([text, "", head, *rows, *(versions if pairs else [])])
+
+
+def _times() -> str:
+    if (content := _measured("times")) is None:
+        return _missing("times")
+    head = "| machine | `make test` | `.ci/run`, with installation |\n|---|---|---|"
+    rows = [
+        f"| {run['cores']} cores, {run['cpu']} | {_minutes(run['tests'])} | {_minutes(run['ci'])} |"
+        for run in content["runs"]
+    ]
+    return "\n".join([head, *rows])
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
+
+
+def _measured(name: str) -> dict | None:
+    path = MEASUREMENTS / f"{name}.json"
+    return read_json(path) if path.exists() else None
+
+
+def _missing(target: str) -> str:
+    return f"Not measured yet: `make {target}` does it."
+
+
+def _number(chapter: str) -> str:
+    return str(int(chapter.split("_")[0]))
+
+
+def _share(share: float) -> str:
+    percent = 100 * share
+    return f"{percent:,.0f} %" if percent >= 99.5 else f"{shown_number(percent, 2)} %"
+
+
+def _at(where: str) -> str:
+    return f"({where})" if where else ""

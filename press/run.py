@@ -1,0 +1,146 @@
+"""One chapter, executed by papermill: parameters in, notebook, ledger and figures out, whole or not at all."""
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import papermill
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+from traitlets.config import Config
+
+from icl.chapters import check_parameters
+from icl.files import dumps, read_sealed, sealed, sha256, write_atomically
+from icl.parallel import cores
+from icl.parameters import Parameters
+from press.kernels import KERNEL, ChapterKernel, check_kernel
+from press.layout import ROOT, WorkflowError
+from press.ledgers import read_ledger
+from press.notebooks import check_pair, tidy
+from press.output import check_own, note, output_folder, publish
+from press.turns import Turn, turn
+
+# One thread: results then do not depend on the machine's cores, and two chapters share two cores.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def run_chapter(
+    chapter: str, out: Path, parameters: Parameters | None = None, *, environment: dict[str, str] | None = None
+) -> dict:
+    """Execute a chapter and return its ledger (the content of `<out>/<chapter>.json`).
+
+    Writes `<chapter>.ipynb`, `<chapter>.json`, `<chapter>.provenance.json` and the folder `<chapter>/` of figures
+    into `out`; `environment` changes the kernel's environment variables. Raises InputError, before a kernel starts, for
+    bad parameters or ICL_CORES, an unpaired notebook, a missing kernel, a folder that cannot be written or holds files
+    of the same names that no run made; WorkflowError when a cell fails, leaving earlier results as they were, or when a
+    later start of the same chapter into the same folder has overtaken this one, or the folder was cleared meanwhile.
+    """
+    parameters = parameters or check_parameters(chapter)
+    cores()  # refuses a bad ICL_CORES before a kernel starts
+    notebook = check_pair(chapter)
+    check_kernel()
+    out = output_folder(out)
+    check_own(out, chapter)
+    started = time.perf_counter()
+    with turn(out, chapter) as mine:
+        failed = out / f"{chapter}.failed.ipynb"
+        note(out, chapter, [failed.name])
+        executed = _execute(notebook, mine, parameters, failed, environment or {})
+        warnings = tidy(executed)
+        if warnings:
+            raise WorkflowError(f"{chapter} wrote to stderr, which a clean chapter does not: {warnings[0]}")
+        ledger = _seal(mine.scratch, chapter, nbformat.writes(executed) + "\n")
+        provenance = dumps(_provenance(time.perf_counter() - started))
+        write_atomically(mine.scratch / f"{chapter}.provenance.json", provenance)
+        with mine.publishing():
+            check_own(out, chapter)
+            publish(mine.scratch, out, chapter)
+    return ledger
+
+
+def _seal(scratch: Path, chapter: str, notebook: str) -> dict:
+    """Write the executed notebook, and the ledger once more: it vouches for the notebook too. Returns the ledger."""
+    read_ledger(scratch, chapter)
+    path = scratch / f"{chapter}.json"
+    write_atomically(path.with_suffix(".ipynb"), notebook)
+    write_atomically(path, sealed(read_sealed(path) | {"notebook": sha256(notebook)}))
+    return read_ledger(scratch, chapter)
+
+
+def _execute(notebook: Path, mine: Turn, parameters, failed: Path, environment: dict) -> nbformat.NotebookNode:
+    scratch, output = mine.scratch, mine.scratch / "executed.ipynb"
+    try:
+        with _environment(**_ENVIRONMENT | environment | {"ICL_OUT": str(scratch)}):
+            papermill.execute_notebook(
+                str(notebook),
+                str(output),
+                parameters=parameters.model_dump(),
+                kernel_name=KERNEL,
+                language="python",
+                cwd=str(scratch),
+                start_timeout=180,
+                progress_bar=False,
+                autosave_cell_every=0,
+                record_timing=False,
+                coalesce_streams=True,  # where what is printed breaks into pieces depends on the machine's load
+                stderr_file=sys.stderr if sys.stderr.isatty() else None,  # progress bars, live
+                kernel_manager_class=ChapterKernel,
+                config=Config(KernelManager={"transport_encryption": "auto"}, ChapterKernel={"turn": mine}),
+            )
+    except PapermillExecutionError as error:
+        shutil.copy(output, failed)
+        source = error.source.strip().splitlines()
+        raise WorkflowError(
+            f"{notebook.stem} failed in cell {error.cell_index} ({source[0] if source else 'empty'}): "
+            f"{error.ename}: {error.evalue} (the notebook up to there: {failed})"
+        ) from None
+    except OSError:
+        mine.check()  # papermill trips over a folder that is gone
+        raise
+    except DeadKernelError:
+        mine.check()
+        raise WorkflowError(f"{notebook.stem}: the kernel died; most often it ran out of memory.") from None
+    return nbformat.read(output, as_version=4)
+
+
+@contextlib.contextmanager
+def _environment(**values):
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
+def _provenance(seconds: float) -> dict:
+    """What the numbers were made with; kept apart from them because it differs from run to run."""
+    packages = ("numpy", "scipy", "torch", "matplotlib", "papermill", "ipykernel")
+    return {
+        "seconds": round(seconds, 1),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cpu": processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": platform.system(),
+        "packages": {name: importlib.metadata.version(name) for name in packages},
+        "lock_sha256": sha256((ROOT / "requirements.lock").read_bytes()),
+    }
+
+
+def processor() -> str:
+    """The processor's name where the system tells it, else its architecture."""
+    try:
+        names = re.findall(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), flags=re.M)
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()

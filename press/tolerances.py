@@ -1,0 +1,115 @@
+"""How far a number may be from its baseline: a share of its size, or ten times what it was seen to move.
+
+The share is 1e-9 in double precision and 1e-5 for trainings in single precision. What was seen counts where it is more,
+for trainings, and for what is nothing but the rounding of larger numbers. `make drift` measures it, for every column of
+a figure and every number of a claim, and writes it to `measurements/drift.json`, a part for each processor it ran on.
+No allowance is set by hand, and none of them comes from comparing with the baseline, so that a number which a fault
+moved cannot excuse itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from icl.files import read_sealed
+from icl.ledger import DRIFT
+from press.layout import MEASUREMENTS
+
+FACTOR = 10.0
+ROUNDING = 1e-14  # some numbers are nothing but the rounding of numbers of order one
+FAINT = 1e-9  # what is smaller may be such a number
+SMALL = ROUNDING / DRIFT["exact"]  # of the largest number of its column: less may be that one's rounding
+CLAIM_ROWS = ["predicted", "measured", "stderr", "verdict"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What a column may move by.
+
+    rtol : share of a number's size; absolute, relative : the largest moves that were seen, in the column's units (a
+    number, or an array (rows,)) and in units of the number; `relative` is None where only the former counts;
+    scale : the size that the column's numbers are the rounding of when they are SMALL beside it; by default the largest
+    of them.
+    """
+
+    rtol: float
+    absolute: float | np.ndarray = 0.0
+    relative: float | None = None
+    scale: float | None = None
+
+    def allowed(self, old: np.ndarray) -> np.ndarray:
+        """How far each number may move, (rows,): the share, or ten times the smaller of the two moves seen."""
+        size = _size(old)
+        seen = self.absolute if self.relative is None else np.minimum(self.relative * size, self.absolute)
+        moved = np.maximum(FACTOR * seen, ROUNDING)
+        if self.rtol <= DRIFT["exact"]:
+            moved = np.where(rounding(old, self.scale), moved, 0.0)
+        return np.maximum(self.rtol * size, moved)
+
+
+def rounding(old: np.ndarray, scale: float | None = None) -> np.ndarray:
+    """Which numbers may be nothing but rounding, (rows,), beside `scale`, by default the largest of them."""
+    size = _size(old)
+    return size <= max(FAINT, SMALL * (size.max(initial=0.0) if scale is None else scale))
+
+
+def _size(old: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(old), np.abs(old), 0.0)
+
+
+def of_column(rtol: float, moves: dict | None) -> Tolerance:
+    """For a figure's column; `moves` as `largest_moves` returns them, or None where they were not measured."""
+    return Tolerance(rtol, **(moves or {}))
+
+
+def of_claim(claim: dict, moves: dict | None) -> Tolerance:
+    """For a claim's column, whose rows are CLAIM_ROWS; `moves` as `claim_moves` returns them. No verdict may change.
+
+    A standard error over trainings is a difference of nearly equal numbers: it may move as far as their mean. Beside
+    its prediction a number may be rounding; where that is 0, beside its standard error; where it is exact, beside 1.
+    """
+    predicted, measured, stderr, _ = moves["absolute"] if moves else np.zeros(4)
+    absolute = np.array([predicted, measured, max(measured, stderr), 0.0])
+    return Tolerance(DRIFT[claim["method"]], absolute, scale=abs(claim["predicted"] or claim["stderr"] or 1.0))
+
+
+def measured(chapter: str) -> dict[str, dict]:
+    """Table.column → its largest moves on any processor; empty where none were measured.
+
+    Raises InputError for a file that is damaged.
+    """
+    path, result = MEASUREMENTS / "drift.json", {}
+    if not path.exists():
+        return result
+    for processor in read_sealed(path)["processors"].values():
+        for name, moves in processor.get(chapter, {}).get("columns", {}).items():
+            result[name] = larger(moves, result.get(name, moves))
+    return result
+
+
+def larger(first: dict, second: dict) -> dict:
+    """The larger of two measurements of the same column, number by number."""
+    relative = [moves.get("relative") for moves in (first, second)]
+    absolute = np.maximum(first["absolute"], second["absolute"]).tolist()
+    return {"absolute": absolute} | ({} if None in relative else {"relative": max(relative)})
+
+
+def claim_moves(new: np.ndarray, old: np.ndarray) -> dict:
+    """How far each row of a claim moved."""
+    return {"absolute": _moves(new, old).tolist()}
+
+
+def largest_moves(new: np.ndarray, old: np.ndarray) -> dict:
+    """The largest moves of a column's numbers; no `relative` one where a number left 0."""
+    moves, size = _moves(new, old), np.abs(old)
+    absolute = {"absolute": float(moves.max(initial=0.0))}
+    if (moves[size == 0] > 0).any():
+        return absolute
+    relative = np.divide(moves, size, out=np.zeros(len(old)), where=moves > 0)
+    return absolute | {"relative": float(relative.max(initial=0.0))}
+
+
+def _moves(new: np.ndarray, old: np.ndarray) -> np.ndarray:
+    """|new − old|, 0 where either is not finite: what came out of infinity is no drift."""
+    finite = np.isfinite(new) & np.isfinite(old)
+    return np.abs(np.where(finite, new, 0.0) - np.where(finite, old, 0.0))

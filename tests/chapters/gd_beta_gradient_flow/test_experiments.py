@@ -1,0 +1,208 @@
+"""Chapter 5's experiments at parameters that stand nowhere else: each measures what its theory says."""
+
+import numpy as np
+import pytest
+
+from icl.chapters import check_parameters
+from icl.chapters.gd_beta_gradient_flow import experiments as chapter
+from icl.chapters.gd_beta_gradient_flow import flow as flows
+from icl.chapters.gd_beta_gradient_flow import flow_structure as structure
+from icl.chapters.gd_beta_gradient_flow import risk_ratios as rates
+from icl.estimates import Estimate
+from icl.prompts import PromptLaw
+from icl.theory import bayes_risk, gd_beta, scalar_flow
+from icl.theory import gradient_flow as theory
+from icl.validation import InputError
+
+CHAPTER = "05_gd_beta_gradient_flow"
+PARAMETERS = check_parameters(CHAPTER, d=3, n=7, sigma2=0.6, beta_norm=1.7)
+
+
+def test_laws_are_what_they_say():
+    isotropic, skewed, singular = chapter.laws(PARAMETERS)
+    for law in (isotropic, skewed, singular):
+        assert law.beta_star @ law.H @ law.beta_star == pytest.approx(1.7**2)
+        assert (law.n, law.sigma2) == (7, 0.6)
+    assert np.abs(skewed.H @ skewed.Psi - skewed.Psi @ skewed.H).max() > 0.01
+    assert (singular.d, np.linalg.matrix_rank(singular.H), np.linalg.matrix_rank(singular.Psi)) == (5, 3, 4)
+    assert np.array_equal(chapter.isotropic_law(check_parameters(CHAPTER, beta_norm=0.0)).beta_star, np.zeros(5))
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf"), "3"])
+def test_bad_beta_norm_is_refused(bad):
+    with pytest.raises(InputError, match="beta_norm"):
+        check_parameters(CHAPTER, beta_norm=bad)
+
+
+def test_budgets_shrink_with_the_prompt():
+    small, large = (chapter.budget(check_parameters(CHAPTER, d=d, n=n)) for d, n in ((5, 20), (100, 1000)))
+    assert large.prompts < small.prompts and large.starts < small.starts
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_measured_risks(which):
+    law, rng = chapter.laws(PARAMETERS)[which], np.random.default_rng(9)
+    point = chapter.random_point(law, rng)
+    found = chapter.measured_risk(law, *point, 30_000, rng)
+    assert abs(found.mean - gd_beta.risk(law, *point)) < 5 * found.stderr
+    bayes = chapter.measured_bayes_risk(law, 30_000, rng)
+    covered = rates.context_risks(law, 8000, rng)
+    assert abs(bayes.mean - law.sigma2 - covered.bayes.mean) < 5 * np.hypot(bayes.stderr, covered.bayes.stderr)
+    excess = gd_beta.minimal_risk(law) - law.sigma2
+    assert abs(covered.gd_beta.mean - excess) < 5 * covered.gd_beta.stderr
+
+
+def test_context_risks_without_noise_leave_the_unseen():
+    law = PromptLaw.isotropic(5, 3, 0.0)
+    found = rates.context_risks(law, 50, np.random.default_rng(1))
+    assert found.bayes.mean == pytest.approx(2.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_lbfgs_finds_the_set_of_minimisers(which):
+    law, rng = chapter.laws(PARAMETERS)[which], np.random.default_rng(10)
+    ends = chapter.minimisers(law, 3, rng)
+    assert ends.risks == pytest.approx(gd_beta.minimal_risk(law), rel=1e-10)
+    assert gd_beta.distance_from_minimisers(law, ends.beta, ends.Gamma).max() < 1e-5
+    assert chapter.prediction_spread(law, ends, rng) < 1e-5
+    spread = chapter.parameter_spread(ends)
+    assert spread > 0.1 if which == 2 else spread < 1e-5
+
+
+def test_minimisers_of_a_huge_task_mean_without_noise():
+    """What H does not see of the mean must not grow with it: times the rounding of H's zeros it would be a risk."""
+    parameters = check_parameters(CHAPTER, d=3, n=1000, sigma2=0.0, beta_norm=1000.0)
+    _, skewed, singular = chapter.laws(parameters)
+    assert singular.beta_star @ singular.H @ singular.beta_star == pytest.approx(1e6)
+    ends = chapter.minimisers(singular, 3, np.random.default_rng(11))
+    assert ends.risks.min() == pytest.approx(gd_beta.minimal_risk(singular), rel=1e-9)
+    long = gd_beta.at_length(skewed, 10_000_000)
+    near = chapter.minimisers(long, 1, np.random.default_rng(12), around=long.beta_star)
+    assert np.abs(skewed.H @ near.Gamma[0] - np.eye(3)).max() < 1e-4
+
+
+def test_ratio_and_sandwich():
+    rng = np.random.default_rng(11)
+    expected = rates.snr_ratio(0.3, 4, 6)
+    law = PromptLaw.isotropic(4, 6, 0.3)
+    assert expected == gd_beta.minimal_risk(law) / bayes_risk.isotropic_bayes_risk(4, 6, 0.3)
+    ratio = chapter.measured_ratio(law, expected, 30_000, rng)
+    assert abs(ratio.mean - expected) < 5 * ratio.stderr and ratio.stderr < 0.01 * expected
+    worst = rates.sandwich_test(8, 400, rng).worst
+    assert worst.mean < 1 + 5 * worst.stderr
+    assert rates.snr_ratio(0.01) == pytest.approx(4.2475 / 0.3828, rel=1e-4)
+
+
+def test_log_slope_of_a_power():
+    x = np.array([1.0, 10, 100])
+    values = [Estimate(3 * v**-0.7, 0.01 * 3 * v**-0.7, 9) for v in x]
+    slope = rates.log_slope(values, x)
+    assert slope.mean == pytest.approx(-0.7) and slope.stderr == pytest.approx(0.01 / np.log(10) / np.sqrt(2))
+
+
+def test_flows_arrive_within_their_bounds_from_every_kind_of_start():
+    law = chapter.isotropic_law(PARAMETERS)
+    starts = flows.starts(law, 9, np.random.default_rng(12))
+    b, mirror = starts[2][0] - law.beta_star, starts[3][0] - law.beta_star
+    assert np.allclose(b / np.linalg.norm(b), -mirror / np.linalg.norm(mirror))
+    assert flows.velocity_error(law, starts) < 1e-12
+    found = flows.flows(law, starts, count=30)
+    assert max(gd_beta.distance_from_minimisers(law, f.beta[-1], f.Gamma[-1]) for f in found) < 1e-7
+    assert 0.9 < flows.largest_bound_ratio(law, found) < 1 + 1e-7
+    assert 0.1 < flows.largest_excess_ratio(law, found) < 1 + 1e-6
+
+
+def test_structure_of_the_flow():
+    rng = np.random.default_rng(13)
+    isotropic, skewed, singular = chapter.laws(PARAMETERS)
+    assert structure.closed_form_error(skewed, rng) < 1e-8
+    assert structure.isotropic_error(isotropic, -isotropic.beta_star, [0.3, 5.0], g=0.4) < 1e-8
+    assert structure.isotropic_error(isotropic, np.zeros(3), [0.3, 5.0]) < 1e-8
+    assert structure.reference_error(rng) < 1e-9
+    law, Q = structure.commuting_law(7, 0.6, rng)
+    assert structure.diagonal_error(law, Q, 1.3, rng) < 1e-8
+    assert abs(structure.worst_tail_ratio(law, Q) - 1) < 1e-3
+    found = flows.flows(singular, flows.starts(singular, 3, rng), count=10)
+    assert structure.conserved_drift(singular, found) < 1e-10
+
+
+def test_hessian_and_tail_at_the_start_and_end():
+    law = chapter.isotropic_law(PARAMETERS)
+    measured = flows.least_hessian_eigenvalue(law, np.zeros(3), np.zeros((3, 3)))
+    assert measured == pytest.approx(scalar_flow.least_hessian_eigenvalue(1.7, 3, 7, 0.6), rel=1e-9)
+    rate = flows.measured_tail_rate(law, np.array([0.0, 1.7, 0]), np.zeros((3, 3)))
+    assert rate == pytest.approx(theory.tail_rates(law)[0], rel=1e-3)
+
+
+def test_discrete_steps_follow_the_flow_or_run_away():
+    law = PromptLaw.isotropic(2, 7, 0.6, np.array([1.7, 0]))
+    zero = np.zeros(2), np.zeros((2, 2))
+    assert flows.first_order(law, *zero).mean == pytest.approx(1, abs=0.1)
+    curvature = theory.fastest_rate(law, law.beta_star, gd_beta.optimal_gamma(law))
+    assert flows.largest_stable_step(law, np.random.default_rng(14)) == pytest.approx(2 / curvature, rel=1e-2)
+    assert flows.deviation_from_flow(law, flows.descend(law, "gd", [0.001], 30, *zero))[0] < 0.01
+    assert np.isinf(flows.descend(law, "gd", [1e3], 30, *zero).excess(law)[-1, 0])
+    step = flows.descend(law, "gd", [0.01], 1, *zero)
+    speeds = theory.velocity(law, *zero)
+    assert np.allclose(step.beta[1, 0], 0.01 * speeds[0]) and np.allclose(step.Gamma[1, 0], 0.01 * speeds[1])
+    adam = flows.descend(law, "adam", [0.05], 200, *zero)
+    assert adam.excess(law)[-1, 0] < 1e-3 * adam.excess(law)[0, 0]
+
+
+def test_the_worst_ratio_is_the_largest():
+    found = rates.SandwichTest(np.array([[0.1, 0.9], [0.5, 0.2], [0.3, 0.4]]), np.arange(6.0).reshape(3, 2)).worst
+    assert (found.mean, found.stderr) == (0.9, 1.0)
+
+
+def test_the_power_law_is_one():
+    law = rates.power_law(7, d=30, sigma2=0.5)
+    np.testing.assert_allclose(gd_beta.spectrum(law), np.arange(1.0, 31) ** -2.0)
+    assert (law.n, law.sigma2) == (7, 0.5)
+
+
+def test_the_ratio_s_error_is_the_spread_of_repetitions():
+    law, rng = PromptLaw.isotropic(3, 5, 0.3), np.random.default_rng(15)
+    expected = rates.snr_ratio(0.3, 3, 5)
+    found = [chapter.measured_ratio(law, expected, 500, rng) for _ in range(150)]
+    spread = np.std([ratio.mean for ratio in found], ddof=1)
+    assert 0.8 < spread / np.mean([ratio.stderr for ratio in found]) < 1.25
+
+
+def test_deviation_is_a_distance():
+    """One step of GD at rate k beside the flow at time k, divided by the way from the start to the minimum."""
+    law = PromptLaw.isotropic(2, 7, 0.6, np.array([1.7, 0]))
+    zero = np.zeros(2), np.zeros((2, 2))
+    path, speeds = flows.descend(law, "gd", [0.05], 1, *zero), theory.velocity(law, *zero)
+    flow = theory.integrate(law, *zero, [0.05])
+    apart = np.r_[0.05 * speeds[0] - flow.beta[0], (0.05 * speeds[1] - flow.Gamma[0]).ravel()]
+    way = np.sqrt(1.7**2 + (gd_beta.optimal_gamma(law) ** 2).sum())
+    assert flows.deviation_from_flow(law, path)[0] == pytest.approx(np.linalg.norm(apart) / way, rel=1e-6)
+
+
+def test_the_sweep_of_rates_reaches_from_calm_to_unstable():
+    law = PromptLaw.isotropic(2, 7, 0.6, np.array([4.0, 0]))
+    zero = np.zeros(2), np.zeros((2, 2))
+    at_start = theory.fastest_rate(law, *zero)
+    at_minimum = theory.fastest_rate(law, law.beta_star, gd_beta.optimal_gamma(law))
+    swept = flows.sweep_rates(law, *zero, 5)
+    assert at_start > 2 * at_minimum
+    assert swept[[0, -1]] == pytest.approx([0.02 / at_start, 6 / at_minimum]) and len(swept) == 5
+
+
+def test_instruments_see_what_should_not_be():
+    rng = np.random.default_rng(16)
+    singular = chapter.laws(PARAMETERS)[2]
+    hidden = np.eye(5) - gd_beta.range_projector(singular)
+    for beta, Gamma in ((hidden[0], np.zeros((5, 5))), (np.zeros(5), hidden)):
+        flow = theory.Flow(np.array([0.0, 1.0]), np.stack([0 * beta, beta]), np.stack([0 * Gamma, Gamma]))
+        assert structure.conserved_drift(singular, [flow]) > 0.05
+    law, Q = structure.commuting_law(7, 0.6, rng)
+    turned = Q @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    assert abs(structure.worst_tail_ratio(law, turned) - 1) > 0.01
+
+
+def test_the_second_start_is_the_slowest():
+    law = PromptLaw.isotropic(3, 7, 0.6, np.ones(3))
+    beta, Gamma = flows.starts(law, 3, np.random.default_rng(17))[1]
+    speed = theory.velocity(law, beta, Gamma)[0]
+    np.testing.assert_allclose(speed, -4 / 9 * (beta - law.beta_star), rtol=1e-12, atol=1e-15)

@@ -1,0 +1,164 @@
+"""Where a run may write, what it may replace, and who publishes when two are at it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from icl.files import read_json, write_atomically
+from icl.validation import InputError
+from press import output
+from press.layout import ROOT, WorkflowError
+from press.output import check_own, note, output_folder, publish
+from press.turns import turn
+
+CHAPTER = "01_one_step_gd"
+
+
+@pytest.fixture
+def cwd(tmp_path, monkeypatch):
+    """A current folder two levels down, so that there is somewhere to escape to."""
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def finished(folder, text="one"):
+    """What a run leaves in its scratch folder."""
+    for name in (f"{CHAPTER}.ipynb", f"{CHAPTER}.json", f"{CHAPTER}.provenance.json", f"{CHAPTER}/f.csv"):
+        write_atomically(folder / name, text)
+
+
+@pytest.mark.parametrize("out", ["..", "../../etc", "x/../../up", "./../b2"])
+def test_relative_paths_do_not_climb_out(cwd, out):
+    before = sorted(cwd.parent.parent.rglob("*"))
+    with pytest.raises(InputError, match="leads out of the current folder; if you mean that, give it whole: /"):
+        output_folder(out)
+    assert sorted(cwd.parent.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("out", ["x", "x/y", "x/../y", ".", "../b/x"])
+def test_paths_within_are_made(cwd, out):
+    assert output_folder(out) == (cwd / out).resolve() and (cwd / out).is_dir()
+
+
+def test_absolute_and_symbolic_ones_go_where_they_point(cwd, tmp_path):
+    assert output_folder(tmp_path / "elsewhere") == tmp_path / "elsewhere"
+    (cwd / "link").symlink_to(tmp_path / "elsewhere")
+    assert output_folder("link") == tmp_path / "elsewhere"
+    (cwd / "dangling").symlink_to(tmp_path / "none")
+    with pytest.raises(InputError, match="cannot write"):
+        output_folder("dangling")
+
+
+def test_home(cwd, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert output_folder("~/results") == tmp_path / "results"
+
+
+@pytest.mark.parametrize("out", ["", "  ", "a\0b", "\udcff", "x" * 300])
+def test_names_that_are_none(cwd, out):
+    with pytest.raises(InputError, match="--out"):
+        output_folder(out)
+    assert list(cwd.iterdir()) == []
+
+
+def test_a_run_replaces_its_own_files_only(cwd):
+    check_own(cwd, CHAPTER)
+    finished(cwd / "scratch")
+    publish(cwd / "scratch", cwd, CHAPTER)
+    check_own(cwd, CHAPTER)
+    finished(cwd / "scratch", "two")
+    publish(cwd / "scratch", cwd, CHAPTER)
+    assert (cwd / CHAPTER / "f.csv").read_text() == (cwd / f"{CHAPTER}.json").read_text() == "two"
+    write_atomically(cwd / CHAPTER / "notes.txt", "mine")
+    with pytest.raises(InputError, match="notes.txt was not made by a run"):
+        check_own(cwd, CHAPTER)
+
+
+@pytest.mark.parametrize(
+    "name", [f"{CHAPTER}.ipynb", f"{CHAPTER}.json", f"{CHAPTER}.provenance.json", f"{CHAPTER}.failed.ipynb", CHAPTER]
+)
+def test_what_was_there_before_is_refused(cwd, name):
+    write_atomically(cwd / name, "mine")
+    with pytest.raises(InputError, match="was not made by a run of this chapter; move it away"):
+        check_own(cwd, CHAPTER)
+
+
+def test_the_sources_cannot_be_overwritten():
+    for folder in ("notebooks", "results/baselines/quick"):
+        with pytest.raises(InputError, match="was not made by a run"):
+            check_own(ROOT / folder, CHAPTER)
+
+
+def test_a_link_in_place_of_a_result_is_not_followed(cwd, tmp_path):
+    finished(cwd / "scratch")
+    publish(cwd / "scratch", cwd, CHAPTER)
+    (tmp_path / "precious").mkdir()
+    write_atomically(tmp_path / "precious" / "file", "mine")
+    shutil.rmtree(cwd / CHAPTER)
+    (cwd / CHAPTER).symlink_to(tmp_path / "precious")
+    with pytest.raises(InputError, match="was not made by a run"):
+        check_own(cwd, CHAPTER)
+    assert (tmp_path / "precious" / "file").exists()
+
+
+def test_the_build_folder_holds_nothing_else(cwd, monkeypatch):
+    monkeypatch.setattr(output, "BUILD", cwd)
+    write_atomically(cwd / "run" / f"{CHAPTER}.json", "left by an older version")
+    check_own(cwd / "run", CHAPTER)
+
+
+def test_damaged_notes_are_one_sentence(cwd):
+    note(cwd, CHAPTER, ["x"])
+    assert read_json(cwd / f".{CHAPTER}.made.json") == {"made": ["x"]}
+    (cwd / f".{CHAPTER}.made.json").write_text("{")
+    with pytest.raises(InputError, match="is damaged"):
+        note(cwd, CHAPTER, ["y"])
+
+
+def test_only_the_latest_start_publishes(tmp_path):
+    with turn(tmp_path, "x") as orphan:
+        with turn(tmp_path, "x") as latest:
+            assert orphan.scratch.exists() and orphan.scratch != latest.scratch
+            with pytest.raises(WorkflowError, match="a later start makes x"), orphan.publishing():
+                pytest.fail("an orphan published")
+            with latest.publishing():
+                pass
+        with turn(tmp_path, "other") as other, other.publishing():
+            pass
+    assert list(tmp_path.glob(".x.scratch-*")) == []
+
+
+def test_a_folder_that_was_cleared_is_a_lost_turn(tmp_path):
+    for folder, cleared in (("a", "a"), ("b", "b/.x.owner")):
+        (tmp_path / folder).mkdir()
+        with turn(tmp_path / folder, "x") as mine:
+            assert not mine.lost()
+            gone = tmp_path / cleared
+            shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+            assert mine.lost()
+            with pytest.raises(WorkflowError, match="was cleared while x was made in it"), mine.publishing():
+                pytest.fail("published into nothing")
+
+
+def test_what_a_killed_process_left_is_swept_away(tmp_path):
+    code = "import sys, time; from pathlib import Path; from press.turns import turn\n"
+    code += "with turn(Path(sys.argv[1]), 'x') as mine:\n    print('in', flush=True); time.sleep(60)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, env=environment)
+    assert child.stdout.readline() == b"in\n"
+    (left,) = tmp_path.glob(".x.scratch-*")
+    with turn(tmp_path, "x"):
+        assert left.exists(), "its process is alive"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    time.sleep(0.05)
+    with turn(tmp_path, "x"):
+        assert not left.exists()

@@ -1,0 +1,91 @@
+"""What staging writes around the chapters, from ledgers and catalogues alone."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from icl.chapters import CHAPTERS
+from icl.ledger import Claim
+from press.pages import chapter_map, claim_cards, front, reading
+
+
+def ledger(chapter="01_one_step_gd", **changes):
+    claim = dict(
+        id="thm1.risk", source="Mahankali et al. (2024), Theorem 1", statement="1 < 2.", method="exact",
+        relation="equal", predicted=1.0, measured=2.0, stderr=0.0, tolerance=0.5, verdict="fails", reason="", cell=7,
+    )  # fmt: skip
+    return dict(chapter=chapter, parameters={"d": 5}, claims=[claim | changes], numbers={}, figures={})
+
+
+def soup(text):
+    return BeautifulSoup(text, "html.parser")
+
+
+def test_a_failing_claim_is_shown_as_failing():
+    card = soup(claim_cards.claims_page([ledger()])).select_one("#claim-thm1\\.risk")
+    assert card["data-verdict"] == "fails" and card["data-paper"] == "mahankali2024" and "1 < 2." in card.get_text()
+    row = soup(front.theorems([ledger()])).select_one("tbody tr").get_text(" ")
+    assert "fails" in row and "one step of gradient descent" in row
+
+
+def test_a_claim_that_was_not_run_says_why():
+    gone = dict(predicted=None, measured=None, stderr=None, tolerance=None)
+    page = claim_cards.claims_page([ledger(verdict="not run at this profile", reason="needs <hours>", **gone)])
+    assert "needs <hours>" in soup(page).select_one(".icl-card").get_text()
+    assert "needs <hours>" in soup(front.theorems([ledger(verdict="not run at this profile", reason="needs <hours>",
+                                                          **gone)])).get_text()  # fmt: skip
+
+
+def test_a_chapter_without_a_headline_shows_its_first_claim():
+    text = front.theorems([ledger(id="thm1.step_size", statement="The first statement.")])
+    assert "The first statement." in soup(text).get_text()
+
+
+def test_links_of_a_table_go_to_cards_only_for_claims():
+    table = "<td><code>thm1.risk</code> and <code>thm1.risky</code></td>"
+    links = soup(claim_cards.linked(table, ["thm1.risk"])).select("a")
+    assert [link["href"] for link in links] == ["../book/claims.html#claim-thm1.risk"]
+
+
+def test_a_claim_decided_outside_a_notebook_links_to_its_chapter():
+    claim = Claim(**ledger(cell=None)["claims"][0])
+    assert claim_cards.cell_address("01_one_step_gd", claim) == "../notebooks/01_one_step_gd.html"
+
+
+def test_the_map_has_every_chapter_and_every_arrow():
+    drawing = soup(chapter_map.drawing())
+    assert [a["href"] for a in drawing.select("a")] == [f"../notebooks/{name}.html" for name in CHAPTERS]
+    arrows = sum(len(chapter.needs) for chapter in CHAPTERS.values())
+    assert len(drawing.select("path.edge")) == arrows >= len(CHAPTERS) - 1
+    described = chapter_map.in_words()
+    assert all(words in described for chapter in CHAPTERS.values() for words in chapter.needs.values())
+
+
+def test_nodes_of_the_map_do_not_overlap_and_rest_on_earlier_rows():
+    all_chapters = {chapter.folder.name: chapter for chapter in CHAPTERS.values()}
+    places = [chapter.place for chapter in all_chapters.values()]
+    assert len(set(places)) == len(places)
+    for chapter in all_chapters.values():
+        assert all(all_chapters[name].place[1] < chapter.place[1] for name in chapter.needs)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_reading_takes_minutes_not_hours(chapter):
+    assert reading.reading_minutes(chapter) % 5 == 0 and 5 <= reading.reading_minutes(chapter) <= 90
+
+
+def test_reading_time_grows_with_the_text(tmp_path, monkeypatch):
+    import nbformat
+    from nbformat.v4 import new_markdown_cell, new_notebook
+
+    monkeypatch.setattr(reading, "NOTEBOOKS", tmp_path)
+    for name, words in (("short", 700), ("long", 2900)):
+        nbformat.write(new_notebook(cells=[new_markdown_cell("word " * words)]), tmp_path / f"{name}.ipynb")
+    assert (reading.reading_minutes("short"), reading.reading_minutes("long")) == (5, 20)
+
+
+def test_the_list_of_chapters_counts(monkeypatch):
+    everything = [ledger(name) for name in CHAPTERS]
+    text = front.contents(everything)
+    assert len(re.findall(r"^\d\. ", text, flags=re.M)) == len(CHAPTERS) and "1 claims" in text

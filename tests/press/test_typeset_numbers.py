@@ -1,0 +1,25 @@
+"""Numbers in the prose: a minus sign and raised exponents."""
+
+import pytest
+from docutils import nodes
+
+from press.typeset_numbers import typeset
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("1.4405", "1.4405"),
+        ("-0.0027", "−0.0027"),
+        ("200,000", "200,000"),
+        ("7e-09", "7 × 10^−9"),
+        ("-2.5e+15", "−2.5 × 10^15"),
+        ("1e+00", "1 × 10^0"),
+        ("zero-mean", "zero-mean"),
+        ("e-9", "e-9"),
+        ("", ""),
+    ],
+)
+def test_numbers_are_set_in_type(written, read):
+    parts = ["^" * isinstance(node, nodes.superscript) + node.astext() for node in typeset(written)]
+    assert "".join(parts).replace("\N{NO-BREAK SPACE}", " ") == read

@@ -1,0 +1,121 @@
+"""What every chapter does with linear attention: searches on the exact risk, trainings on samples, what is read off."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl import search
+from icl.models.effective import EffectiveParameters
+from icl.models.linear_attention import LinearSelfAttention
+from icl.models.linear_block import LinearTransformerBlock
+from icl.prompts import PromptLaw
+from icl.theory import mlp_benefit, one_step_gd
+from icl.training import Schedule
+
+STEEP = PromptLaw(20, np.diag([1.0, 0.5]), np.eye(2), np.full(2, 500.0), 0.3).with_labels_scaled(1 / 500)
+BUILDS = {
+    "attention": (LinearSelfAttention, lambda law: mlp_benefit.lsa_minimum(law).risk),
+    "block": (LinearTransformerBlock, mlp_benefit.ltb_minimal_risk),
+}
+
+
+def test_the_best_start_is_the_lowest(rng):
+    law = PromptLaw.isotropic(3, 7, 0.4)
+    short = search.restarts(law, 4, rng, iterations=6)
+    assert search.exact_risk(law, short.best) == pytest.approx(short.risks.min(), rel=1e-12)
+    assert short.risks.max() > 1.01 * short.risks.min() > 1.01 * one_step_gd.minimal_risk(3, 7, 0.4)
+
+
+def test_the_step_that_is_learned_is_the_theorems(rng):
+    found = search.restarts(PromptLaw.isotropic(3, 7, 0.4), 2, rng)
+    assert found.risks.min() == pytest.approx(one_step_gd.minimal_risk(3, 7, 0.4), rel=1e-9)
+    assert search.learned_step(found.best, 7) == pytest.approx(one_step_gd.step_size(3, 7, 0.4), rel=1e-6)
+
+
+def test_a_finished_search_ends_where_lbfgs_alone_crawls(rng):
+    floor = mlp_benefit.ltb_minimal_risk(STEEP)
+    options = dict(build=LinearTransformerBlock, iterations=100, scale=0.3)
+    seed = int(rng.integers(2**32))
+    crawling, finished = (
+        search.restarts(STEEP, 2, np.random.default_rng(seed), finish=finish, **options) for finish in (False, True)
+    )
+    assert (crawling.risks > 1.001 * floor).all()
+    assert finished.risks.min() == pytest.approx(floor, rel=1e-9)
+
+
+def test_a_search_does_not_mind_how_large_labels_are():
+    """Under noise of variance 1e5 the best step takes a ten-millionth off the risk, and y must first be found."""
+    law, eta = PromptLaw.isotropic(4, 6, 1e5), one_step_gd.step_size(4, 6, 1e5)
+    found, blind = (find(law, 6, np.random.default_rng(5)) for find in (search.search, search.restarts))
+    assert search.learned_step(found.best, 6) == pytest.approx(eta, rel=1e-9)
+    assert search.learned_step(blind.best, 6) == pytest.approx(eta / 4, rel=1e-2), "one direction only"
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_each_model_ends_at_its_own_minimum(name, rng):
+    build, floor = BUILDS[name]
+    law = PromptLaw(9, np.diag([1.0, 0.4]), np.array([[1.0, 0.3], [0.3, 0.7]]), np.array([1.0, -0.5]), 0.4)
+    ends = search.restarts(law, 6, rng, build=build, iterations=20, init="label_path", finish=True)
+    assert ends.risks.min() == pytest.approx(floor(law), rel=1e-12)
+    for risk, weights in zip(ends.risks, ends.weights, strict=True):
+        assert search.exact_risk(law, weights) == risk
+        assert name == "block" or not weights.w1.any()
+
+
+def test_training_on_samples(rng):
+    d, n, sigma2 = 2, 6, 0.5
+    law = PromptLaw.isotropic(d, n, sigma2)
+    run = search.train_on_samples(law, Schedule(600, 0.02), 256, 1, "test")
+    assert search.exact_risk(law, run.weights) == pytest.approx(one_step_gd.minimal_risk(d, n, sigma2), rel=0.02)
+    assert run.curve[-100:].mean() < run.curve[:5].mean()
+
+
+@pytest.mark.parametrize("d, n", [(2, 20), (5, 100), (20, 40)])
+def test_label_path_starts_keep_clear_of_plateau_and_false_valley(rng, d, n):
+    found = search.restarts(PromptLaw.isotropic(d, n, 0.25), 4, rng, scale=0.1, init="label_path")
+    assert found.reached(one_step_gd.minimal_risk(d, n, 0.25)).all()
+
+
+def test_what_training_cannot_show_is_named_with_the_share_at_stake():
+    assert search.too_faint(0.96, 1.0) is None and search.too_faint(7.0, 10.0) is None
+    assert "by 2 % only" in search.too_faint(9.8, 10.0)
+
+
+def test_errors_over_trainings_are_those_of_a_mean():
+    found = search.mean_over_trainings([1.0, 2.0, 4.0])
+    assert found.mean == pytest.approx(7 / 3) and found.stderr == pytest.approx(np.sqrt(7 / 3 / 3))
+
+
+def test_the_learned_matrix_is_the_one_in_the_step(rng):
+    """What is linear in the labels is x_query' Gamma X'y / n, for weights without any structure."""
+    shapes = (3, 3, (), (3, 3), 3)
+    weights = EffectiveParameters.from_numpy(*(rng.standard_normal(shape) for shape in shapes))
+    batch = PromptLaw.isotropic(3, 5, 0.0).sample(rng, 20)
+    X, y, x = map(torch.from_numpy, (batch.X, batch.y, batch.x_query))
+    linear = (weights.predict(X, y, x) - weights.predict(X, -y, x)).numpy() / 2
+    moment = np.einsum("bnd,bn->bd", batch.X, batch.y) / 5
+    step = np.einsum("bi,ij,bj->b", batch.x_query, search.preconditioner(weights), moment)
+    np.testing.assert_allclose(linear, step, rtol=1e-10, atol=1e-12)
+
+
+class Recorded:
+    """A sampler that keeps what it has drawn."""
+
+    def __init__(self, law):
+        self.law, self.d, self.n, self.drawn = law, law.d, law.n, []
+
+    def sample(self, rng, B):
+        self.drawn.append(self.law.sample(rng, B))
+        return self.drawn[-1]
+
+
+def test_prompts_are_fresh_and_runs_are_independent_and_repeatable():
+    schedule = Schedule(3, 0.02)
+    runs = []
+    for seed in (1, 2, 1):
+        sampler = Recorded(PromptLaw.isotropic(2, 3, 0.1))
+        curve = search.train_on_samples(sampler, schedule, 4, seed, "test").curve
+        assert not np.isclose(sampler.drawn[0].X, sampler.drawn[1].X).any()
+        runs.append((curve, sampler.drawn[0].X))
+    assert not np.isclose(runs[0][1], runs[1][1]).any() and not np.isclose(runs[0][0], runs[1][0]).any()
+    np.testing.assert_array_equal(runs[0][0], runs[2][0])

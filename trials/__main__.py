@@ -1,0 +1,78 @@
+"""`python -m trials`: measure the software itself. Each command writes its own table of `results/measurements`."""
+
+import click
+
+from icl.chapters import CHAPTERS, check_chapter
+from press.cli import profile_option, run_commands
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def commands():
+    """What puts the book's own software to the test."""
+
+
+@commands.command()
+@click.argument("chapters", nargs=-1)
+@profile_option
+def drift(chapters, profile):
+    """Measure how far the last run's numbers move with two threads and with another instruction set."""
+    from trials.drift import measure, save
+
+    for name in [check_chapter(chapter) for chapter in chapters] or CHAPTERS:
+        found = measure(name, profile)
+        for machine, kinds in found["machines"].items():
+            words = "; ".join(f"{kind} {entry['value']:.2g} ({entry['at']})" for kind, entry in kinds.items())
+            click.echo(f"{name}, {machine}: {words}")
+        save(name, found)
+
+
+@commands.command()
+@profile_option
+def newest(profile):
+    """Record how far the last run's numbers are from their baselines, and which packages are not the lock's."""
+    from trials.newest import measure, save, versions
+
+    for name, (locked, here) in versions().items():  # said first: where the book did not build, they tell why
+        click.echo(f"{name}: {locked or 'not there'} in the lock, {here or 'not there'} here")
+    found = measure(profile)
+    click.echo(f"{sum(entry['moved'] for entry in found['chapters'].values())} numbers moved: {save(found)}")
+
+
+@commands.command()
+@profile_option
+def same(profile):
+    """Build the book twice, in other places, times, languages and orders; exit status 1 for a byte that differs."""
+    from trials.builds import same_bytes
+
+    _report(same_bytes(profile), "The two builds are the same, byte for byte.")
+
+
+@commands.command()
+@profile_option
+@click.option("--kills", type=click.IntRange(min=1), default=20, show_default=True, help="How often.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the moments.")
+def resume(profile, kills, seed):
+    """Kill the build of the book at random moments, then let it finish; exit status 1 for a byte that differs."""
+    from trials.builds import resumed_bytes
+
+    _report(resumed_bytes(profile, kills, seed), f"After {kills} kills the book is the same, byte for byte.")
+
+
+@commands.command()
+def times():
+    """Measure how long continuous integration and the tests take, in a fresh clone of the last commit."""
+    from trials.times import measure, save
+
+    found = measure()
+    click.echo(f"`make test`: {found['tests']} s; `.ci/run`, with installation: {found['ci']} s. {save(found)}")
+
+
+def _report(differences: list[str], success: str) -> None:
+    for line in differences or [success]:
+        click.echo(line)
+    if differences:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    run_commands(commands)
