@@ -15,7 +15,7 @@ BIN := .venv/bin
 SNAKEMAKE = press/locked $(BIN)/snakemake --cores "$$CORES" --rerun-incomplete --nolock --quiet all --config "profile=$$PROFILE" --
 export PYTHONHASHSEED := 0
 
-.PHONY: book test unit setup browser sync check baselines lock bench same resume times mutants drift newest audit peers pdf checkpoints clean
+.PHONY: book test unit setup browser sync check baselines lock bench same resume new-chapter processors times mutants drift newest audit peers pdf checkpoints clean
 
 book: setup
 	@$(SNAKEMAKE) book
@@ -68,6 +68,12 @@ same: setup
 
 resume: setup
 	@$(BIN)/python -m trials resume --profile "$$PROFILE"
+
+new-chapter: setup browser
+	@$(BIN)/python -m trials new-chapter
+
+processors: setup
+	@$(BIN)/python -m trials processors
 
 times: setup
 	@$(BIN)/python -m trials times

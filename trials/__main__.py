@@ -58,6 +58,28 @@ def resume(profile, kills, seed):
     _report(resumed_bytes(profile, kills, seed), f"After {kills} kills the book is the same, byte for byte.")
 
 
+@commands.command("new-chapter")
+def new_chapter():
+    """Add a tiny chapter to a copy of the tree by six files and a line; build, check and look at its page there."""
+    from trials.new_chapter import add_chapter
+
+    files = add_chapter()
+    click.echo(f"A chapter of {len(files)} files stands in the book: {', '.join(files)}.")
+
+
+@commands.command()
+def processors():
+    """Run the unit tests as on processors without AVX-512 and without vectors; exit status 1 when one fails."""
+    from trials.processors import measure, save
+
+    found = measure()
+    for name, result in found["settings"].items():
+        click.echo(f"{name}: {result['passed']} passed, {len(result['failed'])} failed {' '.join(result['failed'])}")
+    click.echo(str(save(found)))
+    if any(result["failed"] or not result["passed"] for result in found["settings"].values()):
+        raise SystemExit(1)
+
+
 @commands.command()
 def times():
     """Measure how long continuous integration and the tests take, in a fresh clone of the last commit."""
