@@ -1,7 +1,7 @@
 """Random streams with names: each experiment of a run draws its own, and no two experiments share one.
 
 NumPy pads short seeds with zeros, so default_rng([0, 20]) and default_rng([0, 20, 0]) are one generator: streams with
-numbers for names collide without a word. Here a stream's owner, seed and name are hashed (SHA-256) into the entropy of a SeedSequence.
+numbers for names collide without a word. Here owner, seed and name are hashed (SHA-256) into a SeedSequence's entropy.
 """
 
 import hashlib
