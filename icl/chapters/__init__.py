@@ -7,14 +7,31 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from icl import parameters
 from icl.ledger import Ledger
 from icl.parameters import Parameters, nearest, short
 from icl.validation import InputError
 
-_DEFAULTS = {"relation": "equal", "rtol": 0.0, "atol": 0.0, "headline": "", "fails": ""}  # of a claim
 _OPTIONAL = {"all_cores": False, "reads": [], "parameters": {}}  # of a chapter
+
+
+class _Entry(BaseModel):
+    """A claim as chapter.toml fixes it before it is measured."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    source: str
+    statement: str
+    method: Literal["exact", "monte-carlo", "trained"]
+    relation: Literal["equal", "at most", "at least"] = "equal"
+    rtol: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    atol: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    headline: str = ""
+    fails: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,12 +68,22 @@ def _read(path: Path) -> Chapter:
             place=tuple(table["place"]),
             needs=table["needs"],
             schema=parameters.extended(table["parameters"]),
-            claims={id: _DEFAULTS | entry for id, entry in table["claims"].items()},
+            claims={id: _entry(id, entry) for id, entry in table["claims"].items()},
             all_cores=table["all_cores"],
             reads=table["reads"],
         )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} is no description of a chapter ({error!r}); CONTRIBUTING.md shows one.") from None
+    except KeyError as error:
+        raise InputError(f"{path} does not say {error}; trials/tiny_chapter has an example.") from None
+    except (tomllib.TOMLDecodeError, InputError, OSError, ValueError) as error:
+        raise InputError(f"{path} is no description of a chapter: {error}") from None
+
+
+def _entry(id: str, entry: dict) -> dict:
+    try:
+        return _Entry(**entry).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"the claim {id!r}, {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
 
 
 def _find() -> dict[str, Chapter]:
