@@ -6,6 +6,7 @@ and the browser's tests of its page must pass. CONTRIBUTING.md sends whoever wri
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,7 +35,7 @@ def add_chapter() -> list[str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     environment = ours | {"PYTHONPATH": str(copy)}  # before what .venv would import
     for step in STEPS:
-        done = subprocess.run(step, shell=True, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(shlex.split(step), cwd=copy, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise WorkflowError(f"«{step}» failed in {copy}:\n{(done.stdout + done.stderr)[-4000:]}")
     return files

@@ -4,8 +4,6 @@ import shutil
 
 import pytest
 import yaml
-from bs4 import BeautifulSoup
-from site_links import dead_links
 
 from icl.files import write_atomically
 from press.book import render
@@ -35,23 +33,3 @@ def test_a_warning_of_sphinx_is_an_error(tree):
     write_atomically(tree / "src" / "second.md", "# Two\n\n{ref}`no-such-label` and {doc}`no_such_page`\n")
     with pytest.raises(WorkflowError, match="the book was not built:(.|\\n)*no-such-label"):
         render(tree / "src", tree / "out", ["index"])
-
-
-@pytest.mark.parametrize(
-    "link, dead",
-    [
-        ('<a href="two.html#here">', 0),
-        ('<a href="https://example.org/none">', 0),
-        ('<a href="three.html">', 1),
-        ('<a href="two.html#gone">', 1),
-        ('<a href="#gone">', 1),
-        ('<img src="x.png">', 1),
-        ('<script src="x.js">', 1),
-    ],
-)
-def test_dead_links_are_seen(tmp_path, link, dead):
-    pages = {"one": f"<html><body>{link}</body></html>", "two": "<html><body id='here'></body></html>"}
-    for name, text in pages.items():
-        write_atomically(tmp_path / f"{name}.html", text)
-    soups = {name: BeautifulSoup(text, "html.parser") for name, text in pages.items()}
-    assert len(dead_links(tmp_path, soups)) == dead

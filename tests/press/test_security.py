@@ -50,23 +50,6 @@ def test_no_pickle_no_shell_no_eval(name):
     assert dangers((ROOT / name).read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import pickle",
-        "from joblib import load",
-        "torch.load(path)",
-        "np.load(path, allow_pickle=True)",
-        "subprocess.run(text, shell=True)",
-        "eval(text)",
-        "yaml.load(text)",
-        "load(path, weights_only=False)",
-    ],
-)
-def test_each_danger_is_seen(source):
-    assert dangers(source)
-
-
 def test_the_workflow_quotes_what_it_pastes():
     """Every {field} of a shell line in the Snakefile is quoted for the shell."""
     text = (ROOT / "Snakefile").read_text(encoding="utf-8")
