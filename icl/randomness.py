@@ -27,7 +27,10 @@ class Streams:
         return np.random.default_rng(self.entropy(name, *numbers))
 
     def entropy(self, name: str, *numbers: int) -> int:
-        """The 256 bits from which that generator starts: for whoever has to draw the same numbers several times."""
+        """The 256 bits from which that generator starts: for whoever has to draw the same numbers several times.
+
+        Raises InputError as the class says.
+        """
         if not (isinstance(name, str) and name.strip()):
             raise InputError(f"a random stream needs a name, not {name!r}.")
         key = (name, *(check_count("a stream's number", int(number), least=0) for number in numbers))

@@ -7,7 +7,9 @@ import pytest
 
 from press.layout import ROOT
 
-MODULES = sorted(path.relative_to(ROOT) for room in ("icl", "press", "trials") for path in (ROOT / room).rglob("*.py"))
+ROOMS = ("icl", "press", "trials")
+MODULES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+MODULES = [module for module in MODULES if not module.name.startswith("test_")]
 SOURCE = re.compile(r"\b(?:18|19|20)\d\d\b|[Tt]his (?:book|project)|\beq\.|\b(?:Theorem|Lemma|Corollary|Proposition)\b")
 MATHEMATICS = {"theory", "solvers", "models"}
 WITH_SHAPES = MATHEMATICS | {"chapters", "constructions", "prompts.py", "targets.py", "estimates.py"}
