@@ -10,11 +10,29 @@ from icl.validation import check_count
 
 @dataclass(frozen=True)
 class Estimate:
-    """A sample mean and its standard error, floats or arrays of one shape; `count` draws went in."""
+    """A sample mean and its standard error, floats or arrays of one shape; `count` draws went in.
+
+    A known constant may be added to it, and it may be divided by one.
+    """
 
     mean: np.ndarray | float
     stderr: np.ndarray | float
     count: int
+
+    def __add__(self, constant: float) -> "Estimate":
+        return Estimate(self.mean + constant, self.stderr, self.count)
+
+    __radd__ = __add__
+
+    def __truediv__(self, constant: float) -> "Estimate":
+        return Estimate(self.mean / constant, self.stderr / abs(constant), self.count)
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """In place of a measurement: why there is none, in words for the page."""
+
+    reason: str
 
 
 def monte_carlo(draw: Callable[[int], np.ndarray], count: int, *, chunk: int = 20_000) -> Estimate:

@@ -16,8 +16,9 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure as Canvas
 
+from icl.claims import DRIFT
 from icl.files import csv_text, sha256, write_atomically
-from icl.ledger import DRIFT
+from icl.ledger import FigureRecord
 from icl.validation import InputError
 
 # One colour per predictor throughout the book (Okabe and Ito's colour-blind-safe palette, adjusted so that
@@ -127,18 +128,18 @@ class Figure:
             if np.ndim(column) != 1:
                 raise InputError(f"the column {name!r} of {self.name} must be 1-D, not {np.ndim(column)}-D.")
 
-    def write(self, folder: Path) -> dict:
-        """Write `<name>.svg` and `<name>.csv` into `folder`; returns the figure's entry for the ledger."""
+    def write(self, folder: Path) -> FigureRecord:
+        """Write `<name>.svg` and `<name>.csv` into `folder`; returns what the ledger says of them."""
         files = {"svg": self.svg(), "csv": self.csv()}
         for suffix, content in files.items():
             write_atomically(folder / f"{self.name}.{suffix}", content)
-        return {
-            "alt": self.alt,
-            "columns": list(self.columns),
-            "rows": max(map(len, self.columns.values())),
-            "rtol": DRIFT[self.method],
-            "sha256": {suffix: sha256(content) for suffix, content in files.items()},
-        }
+        return FigureRecord(
+            alt=self.alt,
+            columns=list(self.columns),
+            rows=max(map(len, self.columns.values())),
+            rtol=DRIFT[self.method],
+            sha256={suffix: sha256(content) for suffix, content in files.items()},
+        )
 
     def csv(self) -> str:
         """The columns as CSV with 17 significant digits; short columns end in empty cells."""

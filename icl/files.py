@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -67,6 +68,11 @@ def dumps(content: dict) -> str:
         raise InputError(
             f"this cannot be written as JSON ({error}); write numbers that are not finite as text."
         ) from None
+
+
+def json_number(value):
+    """`value`, but NaN and ±infinity as the texts «nan», «inf» and «-inf», since JSON has no such numbers."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def sha256(content: bytes | str) -> str:

@@ -1,60 +1,50 @@
-r"""The ledger: every claim of a chapter with what was predicted, what was measured, and a verdict.
+"""The ledger: every claim of a chapter with its numbers and its verdict, written by a notebook and read back.
 
-What a claim says, where it stands in print, how it is measured and how far off it may be is fixed
-beforehand, in the chapter's `chapter.toml`; a chapter only supplies the numbers. A claim holds when
-
-    |measured − predicted| ≤ tolerance + 5 · stderr
-
-(or, for a bound, when it is not violated by more than that). A chapter that leaves a catalogued claim
-undecided cannot be saved.
+What a claim says, where it stands in print, how it is measured and how far off it may be is fixed beforehand, in the
+chapter's `chapter.toml`; a chapter only supplies the numbers, by `Ledger.claims`. A chapter that leaves a catalogued
+claim out cannot be saved. Reading believes nothing that was not written so: a ledger carries its own SHA-256 and those
+of its chapter's notebook and figures, and `Record` is the one schema of what is written and read.
 """
 
-import html
 import math
 import os
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
-from icl.estimates import Estimate
-from icl.files import sealed, write_atomically
-from icl.parameters import Parameters
+import numpy as np
+from pydantic import Field, ValidationError
+
+from icl.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Claims, Number, Strict, claims_table, verdict
+from icl.estimates import Estimate, NotRun
+from icl.files import read_sealed, sealed, sha256, write_atomically
+from icl.parameters import Parameters, checked
 from icl.validation import InputError
 
-STANDARD_ERRORS = 5.0
-HOLDS, FAILS, NOT_RUN = "holds", "fails", "not run at this profile"
-# Drift: how far a number may move from the committed baseline, relative to its size, by how it was measured.
-DRIFT = {"exact": 1e-9, "monte-carlo": 1e-9, "trained": 1e-5}
+_Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")]
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One line of the ledger. `predicted`, `measured`, `stderr` and `tolerance` share the claim's units."""
+class FigureRecord(Strict):
+    """A figure in the ledger: what a screen reader says, its data's columns, how far these may drift, its digests."""
 
-    id: str
-    source: str
-    statement: str
-    method: str
-    relation: str
-    predicted: float | None
-    measured: float | None
-    stderr: float | None
-    tolerance: float | None
-    verdict: str
-    reason: str = ""
-    cell: int | None = None  # number of the notebook cell that decided it
+    alt: str
+    columns: list[str]
+    rows: int
+    rtol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    sha256: dict[Literal["csv", "svg"], _Digest]
+    cell: int | None = None  # number of the notebook cell that drew it
 
-    def _repr_html_(self) -> str:
-        return claims_table([self])
 
-    def __str__(self) -> str:
-        if self.verdict == NOT_RUN:
-            return f"{self.id}: {self.verdict} ({self.reason})"
-        error = "exact" if self.stderr == 0 else f"± {self.stderr:.2g}"
-        sign = {"equal": "=", "at most": "≤", "at least": "≥"}[self.relation]
-        numbers = f"{sign} {self.predicted:.8g} predicted, {self.measured:.8g} {error} measured"
-        return f"{self.id}: {self.verdict}; {numbers}" + f" ({self.reason})" * bool(self.reason)
+class Record(Strict):
+    """The ledger's JSON. `notebook` is the digest of the executed notebook, once that is written."""
+
+    chapter: str
+    parameters: dict[str, int | float | str]
+    claims: list[Claim]
+    numbers: dict[str, Number]
+    figures: dict[_Name, FigureRecord]
+    notebook: _Digest | None = None
 
 
 class Ledger:
@@ -69,99 +59,94 @@ class Ledger:
         self.chapter, self.parameters = chapter, parameters
         self.folder = Path(os.environ.get("ICL_OUT", "_build/interactive"))
         self._catalogue = catalogue
-        self.claims: dict[str, Claim] = {}
-        self.numbers: dict[str, float] = {}
-        self.figures: dict[str, dict] = {}
+        self._claims: dict[str, Claim] = {}
+        self._numbers: dict[str, float] = {}
+        self._figures: dict[str, FigureRecord] = {}
 
-    def decide(self, id: str, *, predicted: float, measured: float, stderr: float = 0.0) -> Claim:
-        """Record a claim's numbers and return it with its verdict.
+    def claims(self, found: dict[str, tuple]) -> Claims:
+        """Decide claims, `{id: (predicted, measured), …}`, and return them as the table that is shown.
 
-        Raises InputError for an id that is not in the catalogue, decided twice, or a `stderr` that is not ≥ 0.
-        A `measured` that is not finite makes the claim fail. A failing claim carries the catalogue's `fails`, the
-        published explanation, as its reason.
+        `measured` is a number (exact), an `Estimate`, or `NotRun` with the reason, beside which the prediction is
+        left out. A prediction that was itself sampled is an `Estimate` too; its error then counts as well. A failing
+        claim carries the catalogue's `fails`, the published explanation. Raises InputError for an id that is not in
+        the catalogue or decided twice, and for a standard error that is not ≥ 0; a `measured` that is not finite fails.
         """
-        entry = self._entry(id)
-        predicted, measured, stderr = float(predicted), float(measured), float(stderr)
-        if not (math.isfinite(stderr) and stderr >= 0):
-            raise InputError(f"{id}: the standard error must be finite and at least 0, not {stderr}.")
-        tolerance = entry["atol"] + entry["rtol"] * abs(predicted)
-        claim = self._add(id, entry, predicted, measured, stderr, tolerance, FAILS, entry["fails"])
-        if excess(claim) <= tolerance + STANDARD_ERRORS * stderr:  # NaN compares false: fails
-            claim = self.claims[id] = replace(claim, verdict=HOLDS, reason="")
-        return claim
-
-    def decide_estimate(self, id: str, *, predicted: float, estimate: Estimate, unless: str | None = None) -> Claim:
-        """`decide` with the mean and standard error of an estimate; `not_run` where `unless` says why not."""
-        if unless:
-            return self.not_run(id, unless)
-        return self.decide(id, predicted=predicted, measured=estimate.mean, stderr=estimate.stderr)
-
-    def not_run(self, id: str, reason: str) -> Claim:
-        """Record that a claim cannot be decided at this profile or these parameters, and why."""
-        return self._add(id, self._entry(id), None, None, None, None, NOT_RUN, reason)
+        return Claims(self._decide(id, *pair) for id, pair in found.items())
 
     def number(self, name: str, value: float) -> float:
         """Record a number that the prose reads; returns it. Raises InputError for a name used twice."""
-        if name in self.numbers:
+        if name in self._numbers:
             raise InputError(f"the number {name!r} is recorded twice; give each its own name.")
-        self.numbers[name] = float(value)
+        self._numbers[name] = float(value)
         return value
 
     def figure(self, figure) -> object:
         """Write a `figures.Figure` (SVG and CSV), record it and return it; InputError for a name used twice."""
-        if figure.name in self.figures:
+        if figure.name in self._figures:
             raise InputError(f"the figure {figure.name!r} is recorded twice; give each its own name.")
-        self.figures[figure.name] = figure.write(self.folder / self.chapter) | {"cell": running_cell()}
+        written = figure.write(self.folder / self.chapter)
+        self._figures[figure.name] = written.model_copy(update={"cell": running_cell()})
         return figure
 
     def save(self) -> "Ledger":
-        """Write `<folder>/<chapter>.json`, sealed; raises InputError when a catalogued claim was left undecided."""
-        missing = [id for id in self._catalogue if id not in self.claims]
+        """Write `<folder>/<chapter>.json`, sealed; raises InputError when a catalogued claim was left out."""
+        missing = [id for id in self._catalogue if id not in self._claims]
         if missing:
             raise InputError(
-                f"{self.chapter} leaves claims undecided: {', '.join(missing)}; decide them or say why not."
+                f"{self.chapter} leaves claims out: {', '.join(missing)}; decide them, or say with NotRun why not."
             )
         write_atomically(self.folder / f"{self.chapter}.json", sealed(self.as_dict()))
         return self
 
     def as_dict(self) -> dict:
         """The chapter's JSON: chapter, parameters, claims (in catalogue order), numbers, figures."""
-        return {
-            "chapter": self.chapter,
-            "parameters": self.parameters.model_dump(),
-            "claims": [
-                {key: json_number(value) for key, value in asdict(self.claims[id]).items()} for id in self._catalogue
-            ],
-            "numbers": {name: json_number(value) for name, value in self.numbers.items()},
-            "figures": self.figures,
-        }
+        record = Record(
+            chapter=self.chapter,
+            parameters=self.parameters.model_dump(),
+            claims=[self._claims[id] for id in self._catalogue],
+            numbers=self._numbers,
+            figures=self._figures,
+        )
+        return record.model_dump(exclude={"notebook"})
 
     def __repr__(self) -> str:
-        return repr(Claims(self.claims.values()))
+        return repr(Claims(self._claims.values()))
 
     def _repr_html_(self) -> str:
-        return claims_table(self.claims.values())
+        return claims_table(self._claims.values())
 
-    def _entry(self, id: str) -> dict:
+    def _decide(self, id: str, predicted, measured) -> Claim:
         if id not in self._catalogue:
             raise InputError(f"{id!r} is not in the catalogue of {self.chapter}; add its statement and source there.")
-        if id in self.claims:
+        if id in self._claims:
             raise InputError(f"the claim {id!r} is decided twice.")
-        return self._catalogue[id]
+        entry = self._catalogue[id]
+        described = {key: entry[key] for key in Claim.model_fields if key in entry}
+        if isinstance(measured, NotRun):
+            numbers = dict.fromkeys(("predicted", "measured", "stderr", "tolerance"))
+            claim = Claim(id=id, **described, **numbers, verdict=NOT_RUN, reason=measured.reason, cell=running_cell())
+        else:
+            numbers = _numbers(id, entry, predicted, measured)
+            claim = Claim(id=id, **described, **numbers, verdict=FAILS, cell=running_cell())
+            decided = verdict(claim)
+            reason = entry["fails"] if decided == FAILS else ""
+            claim = claim.model_copy(update={"verdict": decided, "reason": reason})
+        self._claims[id] = claim
+        return claim
 
-    def _add(self, id, entry, predicted, measured, stderr, tolerance, verdict, reason="") -> Claim:
-        described = {key: entry[key] for key in ("source", "statement", "method", "relation")}
-        self.claims[id] = Claim(
-            id=id, **described, predicted=predicted, measured=measured, stderr=stderr, tolerance=tolerance,
-            verdict=verdict, reason=reason, cell=running_cell(),
-        )  # fmt: skip
-        return self.claims[id]
 
-
-def excess(claim: Claim) -> float:
-    """How far the measurement is from the prediction, or beyond a bound (negative where it keeps it)."""
-    difference = claim.measured - claim.predicted
-    return {"equal": abs(difference), "at most": difference, "at least": -difference}[claim.relation]
+def _numbers(id: str, entry: dict, predicted, measured) -> dict[str, float]:
+    """A claim's numbers; raises InputError for one that is none, or a standard error that makes no sense."""
+    pair = [value if isinstance(value, Estimate) else Estimate(value, 0.0, 1) for value in (predicted, measured)]
+    try:
+        predicted, measured = (float(value.mean) for value in pair)
+        errors = [float(value.stderr) for value in pair]
+    except (TypeError, ValueError):
+        raise InputError(f"{id}: give a number, an Estimate or NotRun(reason), not {measured!r}.") from None
+    if not all(math.isfinite(error) and error >= 0 for error in errors):
+        raise InputError(f"{id}: the standard error must be finite and at least 0, not {max(errors, key=abs)}.")
+    tolerance = entry["atol"] + entry["rtol"] * abs(predicted)
+    return {"predicted": predicted, "measured": measured, "stderr": float(np.hypot(*errors)), "tolerance": tolerance}
 
 
 def running_cell() -> int | None:
@@ -173,65 +158,68 @@ def running_cell() -> int | None:
     return len(shell.user_ns["In"]) - 1 if shell else None
 
 
-def json_number(value):
-    """`value`, but NaN and ±infinity as the texts «nan», «inf» and «-inf», since JSON has no such numbers."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+def read(folder: Path, chapter: str, schema: type[Parameters]) -> dict:
+    """The content of `<folder>/<chapter>.json`; NaN and ±infinity are numbers again.
+
+    Raises InputError, with the file and the reason, when it is missing, altered since it was written, not a ledger,
+    the ledger of another chapter, or one with parameters that `schema` refuses.
+    """
+    path = Path(folder) / f"{chapter}.json"
+    if not os.path.exists(path):  # unlike Path.exists, False for a name that no file can have
+        raise InputError(f"{path} does not exist; run `make book`, or `python -m icl run {chapter}`.")
+    try:
+        content = read_sealed(path)
+        record = Record.model_validate(content)
+        if record.chapter != chapter:
+            raise InputError(f"{path} is damaged (it is the ledger of {record.chapter!r}).")
+        checked(schema, chapter, record.parameters)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"{path} is damaged ({where}: {first['msg']}); delete it and run the chapter again.") from None
+    except InputError as error:
+        reason = str(error).removesuffix(".")
+        named = reason if str(path) in reason else f"{path} is damaged ({reason})"
+        raise InputError(f"{named}; delete it and run the chapter again.") from None
+    return content | {"claims": list(map(dict, record.claims)), "numbers": record.numbers}
 
 
-def claims_table(claims: Iterable[Claim]) -> str:
-    """An HTML table of claims; whatever comes from a ledger is escaped."""
-    head = "".join(f"<th>{title}</th>" for title in ("claim", "predicted", "measured", "verdict"))
-    return (
-        f'<table class="icl-claims"><thead><tr>{head}</tr></thead><tbody>{"".join(map(_row, claims))}</tbody></table>'
-    )
+def read_verified(path: Path, digest: str | None) -> str:
+    """The text of a file that a ledger vouches for; raises InputError when it is missing or its SHA-256 differs."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); run the chapter again.") from None
+    if sha256(content) != digest:
+        raise InputError(f"{path} was altered after it was written: its SHA-256 differs; run the chapter again.")
+    return content.decode("utf-8")
 
 
-class Claims(tuple):
-    """Several claims, shown as one table."""
-
-    def _repr_html_(self) -> str:
-        return claims_table(self)
-
-    def __repr__(self) -> str:
-        return "\n".join(map(str, self))
+def read_figure(folder: Path, ledger: dict, name: str, suffix: str) -> str:
+    """The text of a figure's `svg` or `csv`, as its ledger vouches for it; raises InputError as `read_verified`."""
+    path = Path(folder) / ledger["chapter"] / f"{name}.{suffix}"
+    return read_verified(path, ledger["figures"][name]["sha256"].get(suffix))
 
 
-def _row(claim: Claim) -> str:
-    name = f'<code>{html.escape(claim.id)}</code><br><span class="icl-statement">{html.escape(claim.statement)}</span>'
-    if claim.verdict == FAILS and claim.reason:
-        name += f'<br><span class="icl-statement">Why it fails: {html.escape(claim.reason)}</span>'
-    return f"<tr><td>{name}</td>{number_cells(claim)}<td>{verdict_mark(claim)}</td></tr>"
+def claims_of(ledger: dict) -> list[Claim]:
+    """The claims of one ledger."""
+    return [Claim(**claim) for claim in ledger["claims"]]
 
 
-def number_cells(claim: Claim) -> str:
-    """The two cells of a table that hold a claim's numbers, or one over both with the reason why there are none."""
-    if claim.verdict == NOT_RUN:
-        return f'<td colspan="2">{html.escape(claim.reason)}</td>'
-    texts = {"predicted": predicted_text(claim), "measured": measured_text(claim)}
-    return "".join(f'<td data-label="{name}">{text}</td>' for name, text in texts.items())
+def table(ledger: dict) -> str:
+    """The chapter's claims as lines of text, one a claim."""
+    return "\n".join(f"  {claim}" for claim in claims_of(ledger))
 
 
-def verdict_mark(claim: Claim) -> str:
-    """The verdict in its colour, as HTML."""
-    return f'<span class="icl-{claim.verdict.split()[0]}">{html.escape(claim.verdict)}</span>'
+def summary(ledgers: list[dict]) -> str:
+    """One line: how many claims hold, are undecided, fail, or were not run."""
+    verdicts = [claim.verdict for ledger in ledgers for claim in claims_of(ledger)]
+    plural = {HOLDS: "hold", UNDECIDED: "are undecided", FAILS: "fail", NOT_RUN: "were not run at this profile"}
+    counts = [f"{verdicts.count(said)} {words}" for said, words in plural.items() if said in verdicts]
+    return f"{len(verdicts)} claims: {', '.join(counts)}."
 
 
-def predicted_text(claim: Claim) -> str:
-    """The predicted number, behind ≤ or ≥ where it is a bound."""
-    return {"equal": "", "at most": "≤ ", "at least": "≥ "}[claim.relation] + shown_number(claim.predicted)
-
-
-def measured_text(claim: Claim) -> str:
-    """The measured number with as many digits as its standard error, itself to two, allows."""
-    if claim.stderr == 0:
-        return shown_number(claim.measured, digits=3 if claim.predicted == 0 else 7)
-    decimals = 1 - math.floor(math.log10(claim.stderr))
-    if not math.isfinite(claim.measured) or not -4 <= decimals <= 8:
-        return f"{shown_number(claim.measured)} ± {shown_number(claim.stderr, digits=2)}"
-    measured, stderr = (f"{round(x, decimals):.{max(decimals, 0)}f}" for x in (claim.measured, claim.stderr))
-    return f"{measured} ± {stderr}".replace("-", "−")
-
-
-def shown_number(value: float, digits: int = 7) -> str:
-    """`value` to so many significant digits, with a minus sign and not a hyphen."""
-    return f"{value:.{digits}g}".replace("-", "−")
+def failures(ledgers: list[dict], *, explained: bool) -> list[Claim]:
+    """The claims whose verdict is «fails»: those that the catalogue explains, or those that it does not."""
+    failing = [claim for ledger in ledgers for claim in claims_of(ledger) if claim.verdict == FAILS]
+    return [claim for claim in failing if bool(claim.reason) == explained]

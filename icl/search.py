@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from icl.estimates import Estimate
+from icl.estimates import Estimate, NotRun
 from icl.last_steps import newton, settle
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -84,7 +84,7 @@ def restarts(
     return Restarts(np.array(risks), [EffectiveParameters.from_numpy(**parts) for parts in ends])
 
 
-def search(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
+def descents(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
     """`restarts` with a finish, its options in `kind`, on labels in units in which they vary like the covariates.
 
     Else a large mean task puts the search far from everything, in a valley |beta_star|² times as steep across as along,
@@ -200,13 +200,14 @@ def exact_risk(law: PromptLaw, weights: EffectiveParameters) -> float:
     return ExactRisk(law)(weights).item()
 
 
-def too_faint(least: float, of_zero: float) -> str | None:
+def too_faint(least: float, of_zero: float) -> NotRun | None:
     """Why a training on samples cannot show the best step, or None: the step takes less than 3 % off the risk of 0."""
     gain = 1 - least / of_zero
     if gain >= 0.03:
         return None
-    return (
-        f"the best step lowers the risk of predicting 0 by {100 * gain:.2g} % only, too little for training on samples"
+    percent = f"{100 * gain:.2g} %"
+    return NotRun(
+        f"the best step lowers the risk of predicting 0 by {percent} only, too little for training on samples"
     )
 
 

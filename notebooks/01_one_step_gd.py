@@ -40,7 +40,6 @@ from icl.chapters import begin
 from icl.chapters.one_step_gd import experiments as chapter
 from icl.chapters.one_step_gd import pictures
 from icl.chapters.one_step_gd.explorable import explorable
-from icl.ledger import Claims
 from icl.models.effective import EffectiveParameters
 from icl.prompts import PromptLaw
 from icl.theory import landscape
@@ -122,22 +121,16 @@ stream = parameters.stream
 # half the size. Automatic gradients of both losses confirm the factor:
 
 # %%
-ledger.decide(
-    "thm1.gd_wording",
-    predicted=2,
-    measured=chapter.step_ratio(law, eta, stream(1)),
-)
+ratio = chapter.step_ratio(law, eta, stream(1))
+ledger.claims({"thm1.gd_wording": (2, ratio)})
 
 # %% [markdown]
 # That such weights *exist* is quickly seen. Let keys and queries read only $x$, and values only $y$, and the full forward
 # pass is the gradient step, to rounding:
 
 # %%
-ledger.decide(
-    "thm1.construction",
-    predicted=0,
-    measured=chapter.construction_error(law, eta, stream(2)),
-)
+error = chapter.construction_error(law, eta, stream(2))
+ledger.claims({"thm1.construction": (0, error)})
 
 # %% [markdown]
 # ## Why it is true
@@ -198,18 +191,15 @@ ledger.decide(
 
 # %%
 estimates = chapter.lemma_estimates(law, budget.prompts, stream(3))
-predictions = {
-    "lemma1.constant": (theory.lemma1_constant, estimates.lemma1),
-    "lemma2.constant": (theory.lemma2_constant, estimates.lemma2),
-    "lemma3.c1": (theory.c1, estimates.c1),
-    "lemma4.c2": (theory.c2, estimates.c2),
+bayes = theory.lemma1_constant(d, n, sigma2)
+to_step = theory.lemma2_constant(d, n, sigma2)
+constants = {
+    "lemma1.constant": (bayes, estimates.lemma1),
+    "lemma2.constant": (to_step, estimates.lemma2),
+    "lemma3.c1": (theory.c1(d, n, sigma2), estimates.c1),
+    "lemma4.c2": (theory.c2(d, n, sigma2), estimates.c2),
 }
-Claims(
-    ledger.decide_estimate(
-        name, predicted=formula(d, n, sigma2), estimate=estimate
-    )
-    for name, (formula, estimate) in predictions.items()
-)
+ledger.claims(constants)
 
 # %% [markdown]
 # The constant of {prf:ref}`lem-bayes-distance` is itself an expectation over random matrices. For Gaussian covariates it
@@ -217,8 +207,7 @@ Claims(
 # The exact value is {glue:text}`bayes.risk.predicted:.10f`; ridge regression on random prompts agrees:
 
 # %%
-bayes = theory.lemma1_constant(d, n, sigma2)
-ledger.decide_estimate("bayes.risk", predicted=bayes, estimate=estimates.bayes)
+ledger.claims({"bayes.risk": (bayes, estimates.bayes)})
 
 # %% [markdown]
 # ## Does training get there?
@@ -228,15 +217,12 @@ ledger.decide_estimate("bayes.risk", predicted=bayes, estimate=estimates.bayes)
 # Newton's method take the last steps.
 
 # %%
-found = search.search(law, budget.restarts, stream(4))
-ledger.decide("thm1.risk", predicted=floor, measured=found.risks.min())
+found = search.descents(law, budget.restarts, stream(4))
+ledger.claims({"thm1.risk": (floor, found.risks.min())})
 
 # %%
-ledger.decide(
-    "thm1.step_size",
-    predicted=eta,
-    measured=search.learned_step(found.best, n),
-)
+step = search.learned_step(found.best, n)
+ledger.claims({"thm1.step_size": (eta, step)})
 
 # %% [markdown]
 # {glue:text}`starts_reached:.0f` of {glue:text}`starts:.0f` starts reached the floor. (In larger dimensions some of them stall
@@ -248,9 +234,7 @@ reached = [found.weights[k] for k in np.flatnonzero(found.reached(floor))]
 distances = [
     chapter.distance_from_family(weights, d, n, sigma2) for weights in reached
 ]
-ledger.decide(
-    "thm1.minimisers", predicted=0, measured=max(distances, default=np.inf)
-)
+ledger.claims({"thm1.minimisers": (0, max(distances, default=np.inf))})
 
 # %% [markdown]
 # **With noise.** In practice nobody has the exact loss. Here Adam sees {glue:text}`batch:.0f` fresh prompts a step, in single
@@ -258,21 +242,17 @@ ledger.decide(
 
 # %%
 trained = chapter.trainings(law, budget, budget.trainings, seed)
-risk = search.mean_over_trainings(
-    [search.exact_risk(law, run.weights) for run in trained]
-)
-ledger.decide_estimate("thm1.sampled_risk", predicted=floor, estimate=risk)
+risk = search.mean_over_trainings([
+    search.exact_risk(law, run.weights) for run in trained
+])
+ledger.claims({"thm1.sampled_risk": (floor, risk)})
 
 # %%
-step = search.mean_over_trainings(
-    [search.learned_step(run.weights, n) for run in trained]
-)
-ledger.decide_estimate(
-    "thm1.sampled_step_size",
-    predicted=eta,
-    estimate=step,
-    unless=search.too_faint(floor, d + sigma2),
-)
+step = search.mean_over_trainings([
+    search.learned_step(run.weights, n) for run in trained
+])
+visible_step = search.too_faint(floor, d + sigma2) or step
+ledger.claims({"thm1.sampled_step_size": (eta, visible_step)})
 
 # %% tags=["hide-input", "remove-output"]
 exact = search.train_exactly(law, budget.schedule, [seed, 5, 0], "exact loss")
@@ -368,7 +348,7 @@ explorable(parameters)
 
 # %%
 families = chapter.families_at_d1(n, sigma2, 160, stream(9))
-ledger.decide_estimate("thm1.two_families_d1", predicted=0.5, estimate=families)
+ledger.claims({"thm1.two_families_d1": (0.5, families)})
 
 # %% [markdown]
 # **Training can get stuck.** For given $(v, c)$ the loss is a convex quadratic in the rest, and it depends on $(v, c)$ only
@@ -379,16 +359,7 @@ ledger.decide_estimate("thm1.two_families_d1", predicted=0.5, estimate=families)
 # %%
 valleys = landscape.valleys(2, n, sigma2)
 end = chapter.descend_from_valley(2, n, sigma2, stream(10))
-if end is None:
-    claim = ledger.not_run(
-        "thm1.landscape_d2",
-        "at this n and σ² there is no second valley at d = 2",
-    )
-else:
-    claim = ledger.decide(
-        "thm1.landscape_d2", predicted=valleys[-1].risk, measured=end
-    )
-claim
+ledger.claims({"thm1.landscape_d2": (valleys[-1].risk, end)})
 
 # %% tags=["hide-input", "remove-output"]
 ends = search.restarts(

@@ -15,16 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
+from icl.chapters import read_ledger
+from icl.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from icl.files import csv_text, write_atomically
-from icl.ledger import FAILS, HOLDS, NOT_RUN
+from icl.ledger import read_figure
 from icl.validation import InputError
 from press.layout import BASELINES
-from press.ledgers import read_figure, read_ledger
 from press.owners import Owners
 from press.tolerances import CLAIM_ROWS, Tolerance, measured, of_claim, of_column
 
 _PROVENANCE = "provenance.json"
-_VERDICTS = (FAILS, HOLDS, NOT_RUN)
+_VERDICTS = (FAILS, HOLDS, NOT_RUN, UNDECIDED)  # their codes in claims.csv; a new one goes to the end
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from icl.chapters import CHAPTERS
+from icl.chapters import CHAPTERS, read_ledger
 from icl.files import dumps, read_json, write_atomically
+from icl.ledger import claims_of
 from press.baselines import Move, Table, move_and_allowance, read_csv, tables
 from press.layout import BASELINES
-from press.ledgers import claims_of, read_ledger
 from press.owners import share_of_slack
 from press.stage import pages
 from press.tolerances import CLAIM_ROWS, Tolerance, rounding

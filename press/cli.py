@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments
+from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments, read_all
+from icl.ledger import failures, summary, table
 from icl.parameters import PROFILES, check_profile
 from icl.validation import InputError
 from press.layout import BASELINES, HTML, ROOT, WorkflowError, run_folder
@@ -31,8 +32,7 @@ def run(chapter, assignments, out):
     """Run CHAPTER, with other parameters if you like, and print its claims."""
     parameters = check_parameters(chapter, **parse_assignments(check_chapter(chapter), assignments))
 
-    from press.ledgers import summary, table  # after the check, for these take seconds
-    from press.progress import shown
+    from press.progress import shown  # after the check, for these take seconds
     from press.run import run_chapter
 
     out = Path("_build") / "runs" / chapter if out is None else out
@@ -48,8 +48,6 @@ def run(chapter, assignments, out):
 @click.option("--run", "folder", metavar="FOLDER", help="A folder that `run --out` wrote.")
 def claims(profile, folder):
     """Print the ledger of the last run; exit status 1 when a verdict fails and the book does not say why."""
-    from press.ledgers import failures, read_all, summary, table
-
     ledgers = read_all(run_folder(profile) if folder is None else Path(folder))
     for ledger in ledgers:
         click.echo(f"{ledger['chapter']}\n{table(ledger)}")
@@ -118,8 +116,6 @@ def pdf():
 @profile_option
 def print_summary(profile):
     """Say how many claims hold, which fail, and where the book lies."""
-    from press.ledgers import failures, read_all, summary
-
     ledgers = read_all(run_folder(profile))
     for claim in [*failures(ledgers, explained=True), *failures(ledgers, explained=False)]:
         click.echo(f"  {claim}")

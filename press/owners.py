@@ -5,8 +5,9 @@ from pathlib import Path
 
 import nbformat
 
-from icl.ledger import NOT_RUN, STANDARD_ERRORS, Claim, excess
-from press.ledgers import claims_of, read_ledger
+from icl.chapters import read_ledger
+from icl.claims import NOT_RUN, STANDARD_ERRORS, Claim, excess
+from icl.ledger import claims_of
 
 
 class Owners:

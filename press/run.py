@@ -16,13 +16,12 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
-from icl.chapters import check_parameters
+from icl.chapters import check_parameters, read_ledger
 from icl.files import dumps, read_sealed, sealed, sha256, write_atomically
 from icl.parallel import cores
 from icl.parameters import Parameters
 from press.kernels import KERNEL, ChapterKernel, check_kernel
 from press.layout import ROOT, WorkflowError
-from press.ledgers import read_ledger
 from press.notebooks import check_pair, tidy
 from press.output import check_own, note, output_folder, publish
 from press.turns import Turn, turn

@@ -13,10 +13,10 @@ import nbformat
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from icl.chapters import CHAPTERS
+from icl.chapters import CHAPTERS, read_all, read_ledger
 from icl.files import write_atomically
+from icl.ledger import claims_of, read_figure, read_verified, summary
 from icl.validation import InputError
-from press import ledgers
 from press.layout import ROOT, repository
 from press.notebooks import check_pair, with_outputs
 from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made
@@ -35,7 +35,7 @@ def stage(run: Path, target: Path) -> list[str]:
     fresh = target.with_name(f".{target.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    all_ledgers = ledgers.read_all(run)
+    all_ledgers = read_all(run)
     for name in _COPIED:
         source = ROOT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, fresh / name)
@@ -55,11 +55,11 @@ def stage(run: Path, target: Path) -> list[str]:
 
 def _generated(all_ledgers: list[dict], tree: Path) -> dict[str, str]:
     """What the pages of `book/` include, by name; puts the front page's picture and its numbers among the downloads."""
-    claims = [claim for ledger in all_ledgers for claim in ledgers.claims_of(ledger)]
+    claims = [claim for ledger in all_ledgers for claim in claims_of(ledger)]
     picture = measured_against_predicted(claims)
     picture.write(tree / "extra" / "data" / "book")
     return {
-        "summary": ledgers.summary(all_ledgers) + "\n",
+        "summary": summary(all_ledgers) + "\n",
         "share": front.share(all_ledgers),
         "picture": _raw(front.captioned(_framed(picture.svg(), "book", picture.name))),
         "theorems": _raw(front.theorems(all_ledgers)),
@@ -89,12 +89,12 @@ def executed(run: Path, chapter: str) -> str:
 
     Raises InputError where the run is missing, damaged or failed, or where the code is no longer what ran.
     """
-    return nbformat.writes(_executed(run, ledgers.read_ledger(run, chapter))) + "\n"
+    return nbformat.writes(_executed(run, read_ledger(run, chapter))) + "\n"
 
 
 def _executed(run: Path, ledger: dict) -> nbformat.NotebookNode:
     chapter = ledger["chapter"]
-    text = ledgers.read_verified(run / f"{chapter}.ipynb", ledger["notebook"])
+    text = read_verified(run / f"{chapter}.ipynb", ledger["notebook"])
     ran = nbformat.reads(text, as_version=4)
     if any(output.output_type == "error" for cell in ran.cells for output in cell.get("outputs", [])):
         raise InputError(f"{chapter}.ipynb in {run} holds an error; run the chapter again before building the book.")
@@ -110,7 +110,7 @@ def _stage_chapter(run: Path, tree: Path, ledger: dict) -> None:
     data = tree / "extra" / "data" / chapter
     for name in ledger["figures"]:
         for suffix in ("svg", "csv"):
-            write_atomically(data / f"{name}.{suffix}", ledgers.read_figure(run, ledger, name, suffix))
+            write_atomically(data / f"{name}.{suffix}", read_figure(run, ledger, name, suffix))
     shutil.copy(run / f"{chapter}.json", data)
 
 
@@ -125,7 +125,7 @@ def _glue_cell(run: Path, ledger: dict) -> nbformat.NotebookNode:
     outputs = [_glued(name, {"text/plain": repr(value)}) for name, value in numbers.items()]
     chapter = ledger["chapter"]
     for name, entry in ledger["figures"].items():
-        svg = ledgers.read_figure(run, ledger, name, "svg")
+        svg = read_figure(run, ledger, name, "svg")
         figure = _framed(svg, chapter, name)
         outputs.append(_glued(f"fig-{name}", {"text/html": figure, "text/plain": entry["alt"]}))
     cell = new_code_cell("", outputs=outputs, execution_count=None, metadata={"tags": ["remove-cell"]})
@@ -146,7 +146,7 @@ def _framed(svg: str, folder: str, name: str) -> str:
 
 def _link_claims(notebook: nbformat.NotebookNode, ledger: dict) -> None:
     """Tables of claims link to the cards; before a cell that decides claims stand anchors, which the cards link to."""
-    claims, cells = ledgers.claims_of(ledger), []
+    claims, cells = claims_of(ledger), []
     for cell in notebook.cells:
         number = cell.get("execution_count")
         here = [claim.id for claim in claims if claim.cell is not None and claim.cell == number]

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from icl.claims import DRIFT, NOT_RUN
 from icl.files import read_sealed
-from icl.ledger import DRIFT
 from press.layout import MEASUREMENTS
 
 FACTOR = 10.0
 ROUNDING = 1e-14  # some numbers are nothing but the rounding of numbers of order one
 FAINT = 1e-9  # what is smaller may be such a number
 SMALL = ROUNDING / DRIFT["exact"]  # of the largest number of its column: less may be that one's rounding
+_HOLDS_TO_UNDECIDED = 2.0  # between the codes of the two verdicts in a baseline
 CLAIM_ROWS = ["predicted", "measured", "stderr", "verdict"]
 
 
@@ -63,14 +64,24 @@ def of_column(rtol: float, moves: dict | None) -> Tolerance:
 
 
 def of_claim(claim: dict, moves: dict | None) -> Tolerance:
-    """For a claim's column, whose rows are CLAIM_ROWS; `moves` as `claim_moves` returns them. No verdict may change.
+    """For a claim's column, whose rows are CLAIM_ROWS; `moves` as `claim_moves` returns them. No verdict may change,
+    but between «holds» and «undecided» where a measurement that may drift stands beside its bound.
 
     A standard error over trainings is a difference of nearly equal numbers: it may move as far as their mean. Beside
     its prediction a number may be rounding; where that is 0, beside its standard error; where it is exact, beside 1.
     """
     predicted, measured, stderr, _ = moves["absolute"] if moves else np.zeros(4)
-    absolute = np.array([predicted, measured, max(measured, stderr), 0.0])
+    verdict = _HOLDS_TO_UNDECIDED / FACTOR if _beside_its_bound(claim, FACTOR * measured) else 0.0
+    absolute = np.array([predicted, measured, max(measured, stderr), verdict])
     return Tolerance(DRIFT[claim["method"]], absolute, scale=abs(claim["predicted"] or claim["stderr"] or 1.0))
+
+
+def _beside_its_bound(claim: dict, drift: float) -> bool:
+    """Whether a measurement is within `drift` of where its bound counts as kept."""
+    if claim["relation"] == "equal" or claim["verdict"] == NOT_RUN:
+        return False
+    beyond = (claim["measured"] - claim["predicted"]) * (1 if claim["relation"] == "at most" else -1)
+    return abs(beyond - claim["tolerance"]) <= drift
 
 
 def measured(chapter: str) -> dict[str, dict]:

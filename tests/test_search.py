@@ -46,7 +46,7 @@ def test_a_finished_search_ends_where_lbfgs_alone_crawls(rng):
 def test_a_search_does_not_mind_how_large_labels_are():
     """Under noise of variance 1e5 the best step takes a ten-millionth off the risk, and y must first be found."""
     law, eta = PromptLaw.isotropic(4, 6, 1e5), one_step_gd.step_size(4, 6, 1e5)
-    found, blind = (find(law, 6, np.random.default_rng(5)) for find in (search.search, search.restarts))
+    found, blind = (find(law, 6, np.random.default_rng(5)) for find in (search.descents, search.restarts))
     assert search.learned_step(found.best, 6) == pytest.approx(eta, rel=1e-9)
     assert search.learned_step(blind.best, 6) == pytest.approx(eta / 4, rel=1e-2), "one direction only"
 
@@ -78,7 +78,7 @@ def test_label_path_starts_keep_clear_of_plateau_and_false_valley(rng, d, n):
 
 def test_what_training_cannot_show_is_named_with_the_share_at_stake():
     assert search.too_faint(0.96, 1.0) is None and search.too_faint(7.0, 10.0) is None
-    assert "by 2 % only" in search.too_faint(9.8, 10.0)
+    assert "by 2 % only" in search.too_faint(9.8, 10.0).reason
 
 
 def test_errors_over_trainings_are_those_of_a_mean():

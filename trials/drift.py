@@ -10,13 +10,13 @@ from statistics import median
 
 import numpy as np
 
-from icl.chapters import check_parameters
+from icl.chapters import check_parameters, read_ledger
+from icl.claims import DRIFT, Claim
 from icl.files import read_sealed, sealed, write_atomically
-from icl.ledger import DRIFT, Claim
+from icl.ledger import claims_of
 from icl.parameters import PROFILES
 from press.baselines import Table, tables
 from press.layout import BUILD, MEASUREMENTS, run_folder
-from press.ledgers import claims_of, read_ledger
 from press.run import processor, run_chapter
 from press.tolerances import CLAIM_ROWS, claim_moves, larger, largest_moves, rounding
 

@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from icl import parameters
+from icl import ledger, parameters
+from icl.claims import Method, Relation, Strict
 from icl.ledger import Ledger
 from icl.parameters import Parameters, nearest, short
 from icl.validation import InputError
@@ -19,15 +20,13 @@ from icl.validation import InputError
 _OPTIONAL = {"all_cores": False, "reads": [], "parameters": {}}  # of a chapter
 
 
-class _Entry(BaseModel):
+class _Entry(Strict):
     """A claim as chapter.toml fixes it before it is measured."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     source: str
     statement: str
-    method: Literal["exact", "monte-carlo", "trained"]
-    relation: Literal["equal", "at most", "at least"] = "equal"
+    method: Method
+    relation: Relation = "equal"
     rtol: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     atol: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     headline: str = ""
@@ -130,3 +129,13 @@ def begin(chapter: str, **values) -> tuple[Parameters, Ledger]:
     """A chapter's checked parameters and its empty ledger: how every notebook begins. Errors as `check_parameters`."""
     checked = check_parameters(chapter, **values)
     return checked, Ledger(chapter, checked, catalogue(chapter))
+
+
+def read_ledger(folder: Path, chapter: str) -> dict:
+    """The content of a chapter's ledger in the folder of a run. Raises InputError as `ledger.read`."""
+    return ledger.read(folder, chapter, CHAPTERS[check_chapter(chapter)].schema)
+
+
+def read_all(folder: Path) -> list[dict]:
+    """Every chapter's ledger, in the order of the book; raises InputError when one is missing."""
+    return [read_ledger(folder, chapter) for chapter in CHAPTERS]

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from icl.claims import FAILS, NOT_RUN, Claim
 from icl.figures import COLOURS, INK, Figure, canvas, style
-from icl.ledger import FAILS, NOT_RUN, Claim
 
 _GROUPS = {
     "exact": ("computed exactly", COLOURS["bayes"], "o"),

@@ -3,8 +3,19 @@
 import html
 
 from icl.chapters import citations
-from icl.ledger import FAILS, HOLDS, NOT_RUN, Claim, measured_text, predicted_text, shown_number, verdict_mark
-from press import ledgers
+from icl.claims import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    UNDECIDED,
+    Claim,
+    explanation,
+    measured_text,
+    predicted_text,
+    shown_number,
+    verdict_mark,
+)
+from icl.ledger import claims_of
 from press.pages.reading import title
 
 _METHODS = {
@@ -49,7 +60,7 @@ def claims_page(all_ledgers: list[dict]) -> str:
     for ledger in all_ledgers:
         chapter = ledger["chapter"]
         settings = html.escape(", ".join(f"{name} = {value}" for name, value in ledger["parameters"].items()))
-        cards = "".join(_card(chapter, claim) for claim in ledgers.claims_of(ledger))
+        cards = "".join(_card(chapter, claim) for claim in claims_of(ledger))
         parts += [
             f"## {int(chapter[:2])}. {title(chapter)}",
             f"[Read the chapter](../notebooks/{chapter}.ipynb); run with {settings}.",
@@ -71,8 +82,8 @@ def _card(chapter: str, claim: Claim) -> str:
             ("measured", measured_text(claim)),
             ("allowed", _tolerance(claim)),
         ]
-    if claim.verdict == FAILS and claim.reason:
-        facts.append(("why it fails", html.escape(claim.reason)))
+    if explained := explanation(claim):
+        facts.append((explained[0], html.escape(explained[1])))
     facts += [
         ("source", html.escape(claim.source)),
         ("how measured", _METHODS[claim.method]),
@@ -94,13 +105,13 @@ def _tolerance(claim: Claim) -> str:
 
 
 def _filter(all_ledgers: list[dict]) -> str:
-    claims = [claim for ledger in all_ledgers for claim in ledgers.claims_of(ledger)]
+    claims = [claim for ledger in all_ledgers for claim in claims_of(ledger)]
     keys = dict.fromkeys(key for claim in claims for key in papers_of(claim))
     papers = {key: citations.name(key) for key in keys if key != "companion"} | {"companion": "this book"}
     numbered = {
         ledger["chapter"]: f"{int(ledger['chapter'][:2])}. {title(ledger['chapter'])}" for ledger in all_ledgers
     }
-    verdicts = {word.split()[0]: word for word in (HOLDS, FAILS, NOT_RUN)}
+    verdicts = {word.split()[0]: word for word in (HOLDS, UNDECIDED, FAILS, NOT_RUN)}
     selects = "".join(
         _select(name, label, every, options)
         for name, label, every, options in (

@@ -3,8 +3,8 @@
 import html
 
 from icl.chapters import CHAPTERS, catalogue
-from icl.ledger import Claim, number_cells, verdict_mark
-from press import ledgers
+from icl.claims import Claim, number_cells, verdict_mark
+from icl.ledger import claims_of
 from press.pages.claim_cards import card_address, cell_address, papers_of
 from press.pages.reading import READING_RULE, reading_minutes, title
 
@@ -30,7 +30,7 @@ def theorems(all_ledgers: list[dict]) -> str:
 
 def _headlines(all_ledgers):
     for ledger in all_ledgers:
-        entries, claims = catalogue(ledger["chapter"]), ledgers.claims_of(ledger)
+        entries, claims = catalogue(ledger["chapter"]), claims_of(ledger)
         chosen = [claim for claim in claims if entries[claim.id]["headline"]] or claims[:1]
         for claim in chosen:
             yield ledger["chapter"], claim, entries[claim.id]["headline"] or claim.statement
@@ -59,7 +59,7 @@ def contents(all_ledgers: list[dict]) -> str:
 
 def share(all_ledgers: list[dict]) -> str:
     """How many papers and theorems the claims come from, as one sentence."""
-    claims = [claim for ledger in all_ledgers for claim in ledgers.claims_of(ledger)]
+    claims = [claim for ledger in all_ledgers for claim in claims_of(ledger)]
     keys = {key for claim in claims for key in papers_of(claim)} - {"companion"}
     own = sum(papers_of(claim) == ["companion"] for claim in claims)
     return f"{len(claims) - own} of the {len(claims)} claims come from {len(keys)} papers, {own} are this book's own.\n"

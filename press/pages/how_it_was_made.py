@@ -8,10 +8,10 @@ import re
 import tomllib
 
 from icl.chapters import CHAPTERS
+from icl.claims import DRIFT
 from icl.files import sha256
-from icl.ledger import DRIFT
+from icl.ledger import claims_of
 from icl.parameters import PROFILES
-from press import ledgers
 from press.baselines import committed_provenance
 from press.layout import BASELINES, CHECKPOINTS, ROOT
 from press.pages.reading import title
@@ -36,7 +36,7 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 def _methods(all_ledgers: list[dict]) -> str:
     rows = []
     for ledger in all_ledgers:
-        methods = [claim.method for claim in ledgers.claims_of(ledger)]
+        methods = [claim.method for claim in claims_of(ledger)]
         name = ledger["chapter"]
         counts = [str(methods.count(method)) for method in DRIFT]
         rows.append([f"{{doc}}`{title(name)} </notebooks/{name}>`", *counts, str(len(ledger["figures"]))])

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from icl.chapters import CHAPTERS
+from icl.claims import shown_number
 from icl.files import read_json, write_atomically
-from icl.ledger import shown_number
 from press.checking import Margins, leeway, margins
 from press.layout import BASELINES, MEASUREMENTS, repository, run_folder
 

@@ -7,9 +7,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import contrast
 
-from icl.chapters import CHAPTERS
+from icl.chapters import CHAPTERS, read_all
+from icl.ledger import claims_of
 from press.layout import HTML, run_folder
-from press.ledgers import claims_of, read_all
 from press.stage import pages
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]

@@ -9,11 +9,11 @@ from bs4 import BeautifulSoup
 from site_links import dead_links
 
 from icl import cite
-from icl.chapters import CHAPTERS, catalogue
-from icl.ledger import NOT_RUN, measured_text, predicted_text
+from icl.chapters import CHAPTERS, catalogue, read_all, read_ledger
+from icl.claims import NOT_RUN, measured_text, predicted_text
+from icl.ledger import claims_of
+from icl.ledger import summary as ledgers_summary
 from press.layout import BASELINES, HTML, repository, run_folder
-from press.ledgers import claims_of, read_all, read_ledger
-from press.ledgers import summary as ledgers_summary
 from press.stage import executed, pages
 
 pytestmark = pytest.mark.book

@@ -6,10 +6,10 @@ import numpy as np
 import pandas
 import pytest
 
-from icl.chapters import CHAPTERS, catalogue
+from icl.chapters import CHAPTERS, catalogue, read_ledger
+from icl.ledger import failures
 from press.baselines import compare, read_csv, tables
 from press.layout import BASELINES, run_folder
-from press.ledgers import failures, read_ledger
 
 pytestmark = pytest.mark.book
 RUN, COMMITTED = run_folder("quick"), BASELINES / "quick"

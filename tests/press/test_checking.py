@@ -7,8 +7,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, writes
 
 from icl.chapters import CHAPTERS, catalogue
+from icl.claims import Claim
 from icl.files import read_json, sealed, sha256, write_atomically
-from icl.ledger import Claim
 from press import baselines, checking, cli
 from press.baselines import compare
 from press.checking import compare_contents, contents, leeway, margins, shares

@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from icl.chapters import CHAPTERS
-from icl.ledger import Claim
+from icl.claims import Claim
 from press.pages import chapter_map, claim_cards, front, reading
 
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from icl.ledger import claims_table
+from icl.claims import claims_table
 from press.layout import ROOT
 from press.pages import claim_cards
 

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from icl import checkpoints, search
-from icl.chapters import catalogue, check_parameters
+from icl.chapters import catalogue, check_parameters, read_ledger
+from icl.estimates import Estimate
 from icl.figures import Figure, canvas, style
 from icl.files import dumps, sealed
-from icl.ledger import Ledger
+from icl.ledger import Ledger, read_figure
 from icl.prompts import PromptLaw
 from icl.training import Schedule, train
 from icl.validation import InputError
-from press.ledgers import read_figure, read_ledger
 
 EACH = 500
 CHAPTER = "01_one_step_gd"
@@ -63,7 +63,7 @@ def run(tmp_path_factory):
         patch.setenv("ICL_OUT", str(folder))
         ledger = Ledger(CHAPTER, check_parameters(CHAPTER), catalogue(CHAPTER))
     for k, id in enumerate(catalogue(CHAPTER)):
-        ledger.decide(id, predicted=1 / (k + 3), measured=1 / (k + 3) + 1e-13, stderr=0.001 * k)
+        ledger.claims({id: (1 / (k + 3), Estimate(1 / (k + 3) + 1e-13, 0.001 * k, 10))})
     ledger.number("digits", 9.25)
     with style():
         drawing, axis = canvas()

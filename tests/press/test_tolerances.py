@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from icl.chapters import CHAPTERS
+from icl.claims import DRIFT, HOLDS, NOT_RUN
 from icl.files import read_sealed, sealed, write_atomically
-from icl.ledger import DRIFT
 from icl.validation import InputError
 from press import tolerances
 from press.baselines import read_csv
@@ -58,14 +58,37 @@ def test_a_claim_s_rows_each_have_their_own_and_no_verdict_may_change():
     """A standard error over trainings moves with the mean, whose rounding it is the difference of."""
     moves = claim_moves(np.array([1.0, 1.5, 0.25, 2.0]), np.array([1.0, 1.25, 0.375, 1.0]))
     assert moves == {"absolute": [0.0, 0.25, 0.125, 1.0]}
-    trained = of_claim(dict(method="trained", predicted=1e9, stderr=0.1), moves)
+    trained = of_claim(dict(method="trained", relation="equal", predicted=1e9, stderr=0.1, verdict=HOLDS), moves)
     assert trained.allowed(np.zeros(4)).tolist() == pytest.approx([1e-14, 2.5, 2.5, 1e-14])
-    never_measured = of_claim(dict(method="exact", predicted=None, stderr=None), None)
+    never_measured = of_claim(
+        dict(method="exact", relation="at most", predicted=None, stderr=None, verdict=NOT_RUN), None
+    )
     assert never_measured.allowed(np.zeros(4)).tolist() == pytest.approx([1e-14] * 4)
 
 
+@pytest.mark.parametrize(
+    "relation, measured, allowed",
+    [
+        ("at least", 0.6, 2),  # the bound counts as kept from 0.5 on
+        ("at least", 0.1, 2),
+        ("at least", 1.5, 0),  # as far inside as the tolerance is wide
+        ("at most", 1.9, 2),
+        ("at most", 0.5, 0),
+        ("equal", 1.5, 0),
+        ("at most", float("nan"), 0),
+    ],
+)
+def test_between_holds_and_undecided_a_verdict_may_go_where_the_measurement_may_drift_there(
+    relation, measured, allowed
+):
+    moves = {"absolute": [0.0, 0.05, 0.0, 1.0]}  # tenfold, half of 1
+    claim = dict(method="trained", relation=relation, predicted=1.0, measured=measured, stderr=0.1, tolerance=0.5)
+    found = of_claim(claim | {"verdict": HOLDS}, moves).allowed(np.array([1.0, measured, 0.1, 1.0]))
+    assert found[3] == pytest.approx(allowed, abs=1e-4)
+
+
 def test_a_claim_is_rounding_beside_its_prediction_its_standard_error_or_1():
-    scale = lambda **claim: of_claim(dict(method="exact") | claim, None).scale
+    scale = lambda **claim: of_claim(dict(method="exact", relation="equal", verdict=HOLDS) | claim, None).scale
     assert scale(predicted=-300.0, stderr=0.1) == 300 and scale(predicted=0.0, stderr=0.1) == 0.1
     assert scale(predicted=0.0, stderr=0.0) == scale(predicted=None, stderr=None) == 1
 

@@ -52,7 +52,7 @@ for k in range(8):
 with style():
     drawing, axis = canvas()
     axis.plot(numbers)
-entry = Figure("f", drawing, {"x": numbers}, "a line").write(out / "small")
+entry = Figure("f", drawing, {"x": numbers}, "a line").write(out / "small").model_dump()
 parameters = dict(d=d, n=n, sigma2=sigma2, seed=seed, profile=profile)
 ledger = dict(chapter="small", parameters=parameters, claims=[], numbers={"x": numbers[0].item()}, figures={"f": entry})
 (out / "small.json").write_text(sealed(ledger))

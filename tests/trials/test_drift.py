@@ -75,7 +75,7 @@ def test_small_numbers_have_no_relative_move():
 
 
 def test_of_a_claim_that_something_is_0_nothing_is_a_share():
-    CLAIM = dict(method="exact", stderr=0.0)
+    CLAIM = dict(method="exact", relation="equal", verdict="holds", stderr=0.0)
 
     def run(predicted, measured):
         columns = {"c": np.array([predicted, measured, 0.0, 1.0])}

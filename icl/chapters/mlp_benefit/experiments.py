@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from icl.constructions.gd_beta_block import gd_beta_block
-from icl.estimates import Estimate, monte_carlo
+from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.models.gd_beta_model import GDBeta
 from icl.models.linear_attention import LinearSelfAttention
@@ -17,7 +17,7 @@ from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
 from icl.parallel import each
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, token_matrix
-from icl.search import Builder, Restarts, Training, exact_risk, search, train_exactly, train_on_samples
+from icl.search import Builder, Restarts, Training, descents, exact_risk, train_exactly, train_on_samples
 from icl.theory import gd_beta, moments
 from icl.theory import mlp_benefit as theory
 from icl.training import Schedule, minimise
@@ -60,7 +60,7 @@ def descend(law: PromptLaw, count: int, rng: np.random.Generator, build: Builder
 
     Both risks have false valleys, and which starts avoid them depends on the law; hence several kinds of start.
     """
-    found = [search(law, count, rng, build=build, screened=SCREENED, **kind) for kind in STARTS]
+    found = [descents(law, count, rng, build=build, screened=SCREENED, **kind) for kind in STARTS]
     return Restarts(np.concatenate([ends.risks for ends in found]), [end for ends in found for end in ends.weights])
 
 
@@ -169,8 +169,10 @@ def violation(law: PromptLaw, weights: EffectiveParameters) -> float:
     )
 
 
-def largest_violation(law: PromptLaw, ends: Restarts) -> float:
-    """The largest `violation` among the ends that reached the least risk; infinite if none did."""
+def largest_violation(law: PromptLaw, ends: Restarts) -> float | NotRun:
+    """The largest `violation` among the ends that reached the least risk; infinite if none did, `NotRun` at d = 1."""
+    if law.d == 1:
+        return NotRun("HΨ has rank one at d = 1, where the theorem does not apply")
     reached = np.flatnonzero(ends.reached(theory.ltb_minimal_risk(law)))
     return max((violation(law, ends.weights[k]) for k in reached), default=np.inf)
 

@@ -19,9 +19,8 @@ import torch
 from icl.chapters.mlp_benefit.gpt_sweep import BATCH, CLIP, tested, train_gpt
 from icl.chapters.newton_transformers.sequence_laws import Curriculum
 from icl.checkpoints import FOLDER, STATES
-from icl.estimates import Estimate
-from icl.files import read_sealed, sealed, write_atomically
-from icl.ledger import json_number
+from icl.estimates import Estimate, NotRun
+from icl.files import json_number, read_sealed, sealed, write_atomically
 from icl.models.gpt import GPTConfig
 from icl.prompts import PromptLaw
 from icl.search import mean_over_trainings
@@ -66,20 +65,16 @@ def settings() -> dict:
     }
 
 
-def results(profile: str, path: Path = RESULTS) -> dict[str, Estimate]:
-    """Entry → its test loss, of those that the book carries; at the paper profile a GPU trains the missing ones first.
+def results(profile: str, path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
+    """Entry → its test loss, or why there is none; at the paper profile a GPU trains the missing ones first.
 
     Raises InputError for a file that is damaged or of other settings.
     """
     if profile == "paper" and torch.cuda.is_available():
         for id in [id for id in ENTRIES if id not in committed(path)]:
             train_entry(id, 0, path, device="cuda")
-    return committed(path)
-
-
-def why_not(id: str, found: dict[str, Estimate]) -> str | None:
-    """Why an entry has no result, or None where it has one."""
-    return None if id in found else f"no result yet: {COMMAND} makes one"
+    missing = dict.fromkeys(ENTRIES, NotRun(f"no result yet: {COMMAND} makes one"))
+    return missing | committed(path)
 
 
 def committed(path: Path = RESULTS) -> dict[str, Estimate]:

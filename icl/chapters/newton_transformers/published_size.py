@@ -4,21 +4,21 @@ import numpy as np
 
 from icl.chapters.newton_transformers import probing, recipes
 from icl.chapters.newton_transformers.study import Study
-from icl.estimates import Estimate
+from icl.estimates import Estimate, NotRun
 from icl.validation import InputError
 
 COMMAND = "python -m icl train published --device cuda --minutes 9"
 PROMPTS = 512  # to fit and to test on: 40 positions each
 
 
-def why_not(profile: str) -> str | None:
+def why_not(profile: str) -> NotRun | None:
     """Why the published size cannot be probed here, or None when it can."""
     if profile != "paper":
-        return "needs the paper profile and a model trained for 500,001 steps on a CUDA GPU"
+        return NotRun("needs the paper profile and a model trained for 500,001 steps on a CUDA GPU")
     try:
         recipes.load_model(recipes.FOLDER, recipes.RECIPES["published"], 0)
     except InputError as error:
-        return f"{error} (on a machine with a CUDA GPU: `{COMMAND}`, until it is done)"
+        return NotRun(f"{error} (on a machine with a CUDA GPU: `{COMMAND}`, until it is done)")
     return None
 
 

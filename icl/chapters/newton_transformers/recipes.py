@@ -17,7 +17,7 @@ import torch
 from icl import checkpoints, training
 from icl.chapters.newton_transformers.sequence_laws import LAWS, Curriculum
 from icl.checkpoints import FOLDER, STATES
-from icl.ledger import json_number
+from icl.files import json_number
 from icl.models.decoder import Decoder, DecoderConfig
 from icl.models.encoder import Encoder, EncoderConfig
 from icl.models.lstm import LSTM, LSTMConfig

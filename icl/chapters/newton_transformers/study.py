@@ -143,6 +143,9 @@ def replay_difference(parameters: Parameters) -> float:
     return float(np.abs(recipes.replay(recipe, record["seed"]) / recorded - 1).max())
 
 
+_PROBED = 4096  # prompts to fit the probe of design D on, and to test it on
+
+
 @dataclass(frozen=True)
 class ProbeWarning:
     """Mean squared errors after each layer of Design D: of the Newton step it holds, and of a probe; (k + 1,) each."""
@@ -151,13 +154,17 @@ class ProbeWarning:
     probe: np.ndarray
     probe_stderr: np.ndarray
 
+    def probe_in_layer(self, layer: int) -> Estimate:
+        """The probe's error behind a layer, counted from 1."""
+        return Estimate(float(self.probe[layer - 1]), float(self.probe_stderr[layer - 1]), _PROBED)
+
 
 def probe_design_d(rng: np.random.Generator, *, d: int = 5, n: int = 20, k: int = 6) -> ProbeWarning:
     """Probe the explicit transformer that is Newton's method: d = 5, n = 20, no noise, alpha = 1/3600, this book.
 
     Layer 1 holds no prediction yet, and is set beside the answer 0.
     """
-    alpha, law, count = 1 / 3600, PromptLaw.isotropic(d, n, 0.0), 4096
+    alpha, law, count = 1 / 3600, PromptLaw.isotropic(d, n, 0.0), _PROBED
     design = design_d(d, k, alpha)
     fit, new = law.sample(rng, count), law.sample(rng, count)
     states = [design.states(part.X, part.y, part.x_query)[1:, :, -1] for part in (fit, new)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl import search
-from icl.estimates import Estimate, JointEstimate, joint_monte_carlo
+from icl.estimates import Estimate, JointEstimate, NotRun, joint_monte_carlo
 from icl.parameters import Parameters
 from icl.search import Sampler, Training, train_on_samples
 from icl.solvers.linear import gradient_step
@@ -114,7 +114,7 @@ def train_families(parameters: Parameters, budget: Budget) -> dict[str, list[Tra
     return runs
 
 
-def too_faint(family: str, parameters: Parameters) -> str | None:
+def too_faint(family: str, parameters: Parameters) -> NotRun | None:
     """Why a training on samples cannot show the family's step, or None, as `search.too_faint`."""
     m, sigma2 = theory.moments(family, parameters.d), parameters.sigma2
     return search.too_faint(theory.minimal_risk(m, parameters.n, sigma2), m.power + sigma2)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from icl.constructions.one_step_gd import one_step_gd
-from icl.estimates import Estimate, monte_carlo
+from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
 from icl.parameters import Parameters
@@ -14,11 +14,11 @@ from icl.prompts import PromptLaw, token_matrix
 from icl.search import (
     Training,
     descend_beside,
+    descents,
     exact_risk,
     learned_step,
     mean_over_trainings,
     restarts,
-    search,
     train_on_samples,
 )
 from icl.solvers.linear import gradient_step, ridge
@@ -169,7 +169,7 @@ class Sweep:
 
 def sweep(laws: list[PromptLaw], grid, rng: np.random.Generator) -> Sweep:
     """L-BFGS, finished, on each law's exact risk (2 label-path starts; the best counts), `grid` being the abscissa."""
-    best = [(law, search(law, 2, rng, scale=0.1, init="label_path")) for law in laws]
+    best = [(law, descents(law, 2, rng, scale=0.1, init="label_path")) for law in laws]
     risks = np.array([found.risks.min() for _, found in best])
     steps = np.array([learned_step(found.best, law.n) for law, found in best])
     return Sweep(np.asarray(grid, dtype=float), risks, steps)
@@ -181,15 +181,15 @@ def context_lengths(n: int, count: int) -> np.ndarray:
     return np.unique(np.r_[spaced, n])
 
 
-def descend_from_valley(d: int, n: int, sigma2: float, rng: np.random.Generator) -> float | None:
-    """L-BFGS over all weights from just beside the profile's second valley: the risk where it ends, or None.
+def descend_from_valley(d: int, n: int, sigma2: float, rng: np.random.Generator) -> float | NotRun:
+    """L-BFGS over all weights from just beside the profile's second valley: the risk where it ends.
 
-    None where there is no second valley. The start is the valley's weights with every entry of the factors moved
+    `NotRun` where there is no second valley. The start is the valley's weights with every entry of the factors moved
     by 1e-3 · N(0, 1).
     """
     found = landscape.valleys(d, n, sigma2)
     if len(found) < 2:
-        return None
+        return NotRun(f"at this n and σ² there is no second valley at d = {d}")
     v, c, V, u = landscape.weights_at(found[-1].angle, d, n, sigma2)
     model = LinearSelfAttention(d, rng=rng, scale=1e-3)
     return descend_beside(model, dict(v=v, c=c, V=V, u=u), PromptLaw.isotropic(d, n, sigma2))

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from icl.estimates import Estimate, monte_carlo
+from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, conditioned_covariance, symmetric_root
-from icl.search import exact_risk, preconditioner, search
+from icl.search import descents, exact_risk, preconditioner
 
 
 def covariance(parameters: Parameters) -> np.ndarray:
@@ -74,7 +74,12 @@ def learned_penalty(weights: EffectiveParameters, law: PromptLaw) -> float:
 
 def descend(law: PromptLaw, rng: np.random.Generator, count: int = 2) -> EffectiveParameters:
     """The best of `count` finished L-BFGS runs on the exact risk over all weights, each from an open label path."""
-    return search(law, count, rng, scale=0.1, init="label_path").best
+    return descents(law, count, rng, scale=0.1, init="label_path").best
+
+
+def nothing_to_learn(d: int) -> NotRun | None:
+    """Why nothing can be measured in d = 1 dimension once a direction is taken away, or None."""
+    return NotRun("d = 1: without its one direction there is nothing to learn") if d == 1 else None
 
 
 def change_off_support(weights: EffectiveParameters, law: PromptLaw, rng: np.random.Generator) -> float:

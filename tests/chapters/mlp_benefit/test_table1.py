@@ -9,6 +9,7 @@ from icl.chapters import catalogue
 from icl.chapters.mlp_benefit import gpt_sweep, table1
 from icl.chapters.mlp_benefit import table1_pictures as pictures
 from icl.chapters.newton_transformers.sequence_laws import Curriculum
+from icl.estimates import Estimate, NotRun
 from icl.files import read_sealed, sealed, write_atomically
 from icl.training import Schedule
 from icl.validation import InputError
@@ -104,9 +105,8 @@ def test_the_picture_shows_every_training(tmp_path, monkeypatch):
 
 def test_what_is_missing_is_said_with_the_command():
     assert table1.committed(table1.RESULTS.with_name("none.json")) == {}
-    said = table1.why_not(LAST, {FIRST: 1.0})
-    assert said == "no result yet: python -m icl train table1 makes one"
-    assert table1.why_not(FIRST, {FIRST: 1.0}) is None
+    missing = NotRun("no result yet: python -m icl train table1 makes one")
+    assert table1.results("quick", table1.RESULTS.with_name("none.json")) == dict.fromkeys(table1.ENTRIES, missing)
     with pytest.raises(InputError, match="'table1.mean' is not an entry of Table 1; take one of table1.zero_mean_mlp"):
         table1.train_entry("table1.mean", 0)
     with pytest.raises(InputError, match="seed"):
@@ -131,9 +131,10 @@ def test_the_paper_profile_trains_what_is_missing_where_there_is_a_gpu(tmp_path,
     path, trained = tmp_path / "t.json", []
     table1.train_entry(FIRST, 0, path, states=tmp_path)
     monkeypatch.setattr(table1, "train_entry", lambda id, seed, at, *, device: trained.append((id, seed, at, device)))
-    assert table1.results("quick", path).keys() == {FIRST} and not trained
+    found = table1.results("quick", path)
+    assert [id for id in found if isinstance(found[id], Estimate)] == [FIRST] and not trained
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert table1.results("standard", path).keys() == {FIRST} and not trained
+    assert table1.results("standard", path) == found and not trained
     table1.results("paper", path)
     assert trained == [(id, 0, path, "cuda") for id in table1.ENTRIES if id != FIRST]
 

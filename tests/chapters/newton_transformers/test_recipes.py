@@ -240,12 +240,12 @@ def test_online_learner_is_closest_to_itself(rng):
 
 
 def test_published_size_is_probed_or_says_why_not(tmp_path, monkeypatch):
-    assert "paper profile" in published_size.why_not("quick")
-    assert "CUDA GPU" in published_size.why_not("standard")
+    assert "paper profile" in published_size.why_not("quick").reason
+    assert "CUDA GPU" in published_size.why_not("standard").reason
     monkeypatch.setattr(recipes, "FOLDER", tmp_path)
     model = DecoderConfig(3, 5, layers=3, heads=1, width=8)  # a line needs two layers from the second on
     monkeypatch.setitem(recipes.RECIPES, "published", replace(TINY_DECODER, name="published", model=model))
-    assert "python -m icl train published" in published_size.why_not("paper")
+    assert "python -m icl train published" in published_size.why_not("paper").reason
     recipe = recipes.RECIPES["published"]
     recipes.train_recipe(recipe, 0, tmp_path)
     assert published_size.why_not("paper") is None

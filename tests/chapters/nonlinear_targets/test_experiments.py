@@ -95,7 +95,7 @@ def test_training_learns_the_step_of_each_light_family(monkeypatch):
 
 def test_faint_families_are_named():
     assert chapter.too_faint("linear", PARAMETERS) is None
-    assert "lowers the risk" in chapter.too_faint("cosine", Parameters(d=20, n=5, sigma2=1.0))
+    assert "lowers the risk" in chapter.too_faint("cosine", Parameters(d=20, n=5, sigma2=1.0)).reason
 
 
 def test_scaling_labels_leaves_the_step():

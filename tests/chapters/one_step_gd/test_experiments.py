@@ -61,7 +61,7 @@ def test_lbfgs_stays_in_the_false_valley(rng, d, n, sigma2):
 
 
 def test_no_false_valley_no_value(rng):
-    assert chapter.descend_from_valley(5, 20, 0.25, rng) is None
+    assert "no second valley at d = 5" in chapter.descend_from_valley(5, 20, 0.25, rng).reason
 
 
 def test_budget_shrinks_with_the_size_of_a_prompt():
