@@ -272,9 +272,8 @@ ledger.figure(pictures.gap(parameters, measured))
 # %%
 small = chapter.law_with_mean(d, n, sigma2, 1e-2 * np.sqrt(d))
 large = chapter.law_with_mean(d, n, sigma2, 1e4 * np.sqrt(d + sigma2))
-small_ratio = chapter.measured_gap(small, 1, stream(9)) / theory.mean_size(
-    small
-)
+small_gap = chapter.measured_gap(small, 1, stream(9))
+small_ratio = small_gap / theory.mean_size(small)
 large_ratio = theory.gap(large) / theory.mean_size(large)
 small_limit = theory.small_norm_limit(d, n, sigma2)
 limits = {
