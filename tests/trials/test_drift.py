@@ -8,8 +8,7 @@ from small_run import CHAPTER, save, small_run
 
 from icl.files import read_sealed
 from icl.validation import InputError
-from press.baselines import Table
-from press.tolerances import of_claim, of_column
+from press.tolerances import Table, of_claim, of_column
 from trials import drift
 
 
@@ -65,6 +64,15 @@ def test_moves_over_all_machines():
         "claims.c": {"absolute": [0.0, 0.25, 0.0, 0.0]},
         "f.x": {"absolute": 0.5, "relative": 0.5},
     }
+
+
+def test_the_largest_moves_of_a_column():
+    old = np.array([1.0, 4.0, np.nan, np.inf, -2.0])
+    new = np.array([1.5, 4.0, 1.0, np.inf, -1.0])
+    assert drift.largest_moves(new, old, by_row=False) == {"absolute": 1.0, "relative": 0.5}
+    assert drift.largest_moves(new, old, by_row=True) == {"absolute": [0.5, 0.0, 0.0, 0.0, 1.0]}
+    left_zero = drift.largest_moves(np.array([0.25, 2.0]), np.array([0.0, 1.0]), by_row=False)
+    assert left_zero == {"absolute": 1.0}, "0 has no share"
 
 
 def test_small_numbers_have_no_relative_move():
