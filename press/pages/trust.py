@@ -82,7 +82,7 @@ def _leeway(found: list[Comparison]) -> str:
         rows.append(f"| {name} of its size | {count:,} |")
     loose = [column for column, share in shares.items() if (share > _LOOSE).any()]
     rows.append(f"| more | {len(numbers) - below:,} |")
-    names = ", ".join(_broken(column, "code") for column in loose) or "none"
+    names = ", ".join(_broken(column, code=True) for column in loose) or "none"
     return "\n".join([*rows, "", f"More than 10 % only in {names}."])
 
 
@@ -108,7 +108,7 @@ def _mutants() -> str:
     text = f"Of {content['faults']:,} faults planted in {content['files']} files, "
     text += f"{content['caught']:,} were caught, {100 * content['share']:.1f} %, "
     text += f"in {content['seconds'] / 60:.0f} minutes with {content['workers']} workers."
-    rows = [f"| `{s['id']}` | {_broken(s['file'], 'code')} | {s['reason']} |" for s in content["survivors"]]
+    rows = [f"| `{s['id']}` | {_broken(s['file'], code=True)} | {s['reason']} |" for s in content["survivors"]]
     return "\n".join([text, "", "| not caught | where | why |\n|---|---|---|", *rows] if rows else [text])
 
 
@@ -169,7 +169,8 @@ def _at(where: str) -> str:
     return f"({_broken(where)})" if where else ""
 
 
-def _broken(name: str, tag: str = "") -> str:
+def _broken(name: str, *, code: bool = False) -> str:
     """An id or a path in HTML, which a narrow column breaks between its parts and not inside a word."""
-    parts = re.sub(r"(?<=[._/])(?=[A-Za-z])", "<wbr>", html.escape(name))
-    return f"<{tag}>{parts}</{tag}>" if tag else parts
+    after = "/" if "/" in name else "._"
+    parts = re.sub(rf"(?<=[{after}])(?=[A-Za-z])", "<wbr>", html.escape(name))
+    return f'<code class="docutils literal notranslate">{parts}</code>' if code else parts
