@@ -29,7 +29,12 @@ def remedy(folder: Path, chapter: str, changed: dict[str, object] | None = None)
     for profile in PROFILES:
         if Path(folder).resolve() == run_folder(profile):
             return "make book" + f" PROFILE={profile}" * (profile != PROFILES[0])
-    chosen = [part for name, value in (changed or {}).items() for part in ("-p", f"{name}={value}")]
+    return run_command(folder, chapter, changed or {})
+
+
+def run_command(folder: Path, chapter: str, changed: dict[str, object]) -> str:
+    """`python -m icl run`, for a shell, with the parameters that are not the usual ones."""
+    chosen = [part for name, value in changed.items() for part in ("-p", f"{name}={value}")]
     return shlex.join(["python", "-m", "icl", "run", chapter, *chosen, "--out", str(folder)])
 
 

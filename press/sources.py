@@ -15,7 +15,7 @@ from icl.chapters import CHAPTERS, check_chapter, check_parameters
 from icl.files import dumps, read_json, sha256, write_atomically
 from icl.parameters import PROFILES
 from icl.validation import InputError
-from press.layout import BASELINES, BUILD, CHECKPOINTS, MEASUREMENTS, ROOT, WorkflowError, remedy
+from press.layout import BASELINES, BUILD, CHECKPOINTS, MEASUREMENTS, ROOT, WorkflowError, remedy, run_command
 from press.ledgers import read_ledger
 from press.notebooks import code, source_of
 from press.regression import committed_provenance
@@ -53,18 +53,25 @@ def check_current(folder: Path, chapters: Iterable[str], profile: str | None = N
     """
     stale: dict[tuple[str, str], list[str]] = {}
     for chapter in chapters:
-        ran = check_parameters(chapter, **read_ledger(folder, chapter)["parameters"])
-        usual = check_parameters(chapter, profile=profile or ran.profile).model_dump()
-        others = {name: value for name, value in ran.model_dump().items() if value != usual[name]}
-        reason = _changes(folder, chapter)
-        if profile and others and not reason:
-            reason = f"they ran with {', '.join(f'{name}={value}' for name, value in others.items())}"
-        if reason:
-            others |= {"profile": ran.profile} if ran.profile != PROFILES[0] else {}
-            stale.setdefault((reason, remedy(folder, chapter, others)), []).append(chapter)
-    told = [f"the results of {', '.join(names)} are stale: {why}; `{how}`" for (why, how), names in stale.items()]
-    if told:
-        raise WorkflowError(" runs them again.\n".join([*told, ""]).rstrip("\n"))
+        if found := _stale(folder, chapter, profile):
+            stale.setdefault(found, []).append(chapter)
+    if stale:
+        told = (f"{', '.join(names)}: stale, {why}; `{how}` helps." for (why, how), names in stale.items())
+        raise WorkflowError("\n".join(told))
+
+
+def _stale(folder: Path, chapter: str, profile: str | None) -> tuple[str, str] | None:
+    """Why a run is stale, and the command that helps; None for one that is not."""
+    ran = check_parameters(chapter, **read_ledger(folder, chapter)["parameters"])
+    usual = check_parameters(chapter, profile=profile or ran.profile).model_dump()
+    others = {name: value for name, value in ran.model_dump().items() if value != usual[name]}
+    if reason := _changes(folder, chapter):
+        kept = {"profile": ran.profile} if ran.profile != PROFILES[0] else {}
+        return reason, remedy(folder, chapter, others | kept)
+    if profile and others:  # the workflow cannot know of this
+        with_others = ", ".join(f"{name}={value}" for name, value in others.items())
+        return f"for it ran with {with_others}", run_command(folder, chapter, {"profile": profile})
+    return None
 
 
 def _changes(folder: Path, chapter: str) -> str:
@@ -72,10 +79,10 @@ def _changes(folder: Path, chapter: str) -> str:
     path = Path(folder) / f"{chapter}.provenance.json"
     made, now = read_json(path).get("sources") if path.exists() else None, digests(chapter)
     if not isinstance(made, dict):
-        return "nothing says which code made them"
+        return "for nothing says which code made it"
     names = sorted(name for name in made.keys() | now.keys() if made.get(name) != now.get(name))
     more = f" and {len(names) - 5} more files" * (len(names) > 5)
-    return f"{', '.join(names[:5])}{more} changed since" if names else ""
+    return f"for {', '.join(names[:5])}{more} changed since it ran" if names else ""
 
 
 def _files(chapter: str) -> set[Path]:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from icl.chapters import CHAPTERS, catalogue
 from icl.files import write_atomically
-from press import cli
+from press import book, cli
 from press.layout import ROOT, WorkflowError
 
 
@@ -71,7 +71,8 @@ def test_help_lists_the_commands():
 def made_up(tmp_path, monkeypatch):
     """The command line on a made-up run of every chapter; returns a function that calls it."""
     fake_run.write(tmp_path / "run")
-    monkeypatch.setattr(cli, "run_folder", lambda profile: tmp_path / "run")
+    for module in (cli, book):
+        monkeypatch.setattr(module, "run_folder", lambda profile: tmp_path / "run")
     monkeypatch.setattr(cli, "BASELINES", tmp_path / "baselines")
     monkeypatch.setattr(cli, "ROOT", tmp_path)
     return lambda *arguments: CliRunner().invoke(cli.commands, list(map(str, arguments)))
@@ -128,7 +129,7 @@ def test_a_page_that_vanished_is_a_failing_command(made_up, tmp_path):
     assert said.exit_code == 1 and "page book/none: vanished" in said.output
 
 
-@pytest.mark.parametrize("command", ["claims", "check", "summary", "baselines"])
+@pytest.mark.parametrize("command", ["claims", "check", "summary", "baselines", "book"])
 def test_results_of_other_code_are_never_green(made_up, tmp_path, command):
     made_up("baselines")
     path = tmp_path / "run" / f"{next(iter(CHAPTERS))}.provenance.json"

@@ -70,8 +70,8 @@ def test_a_run_of_this_code_is_current(ran):
 def test_one_sentence_says_which_chapter_because_of_what_and_what_helps(ran):
     said = ran(lambda made: made.update({"icl/ledger.py": "0", "icl/gone.py": "0"}), [CHAPTER])
     command = f"python -m icl run {CHAPTER} --out {ran.folder}"
-    why = "icl/gone.py, icl/ledger.py changed since"
-    assert said == f"the results of {CHAPTER} are stale: {why}; `{command}` runs them again."
+    why = "icl/gone.py, icl/ledger.py changed since it ran"
+    assert said == f"{CHAPTER}: stale, for {why}; `{command}` helps."
     assert ran(lambda made: made.pop("requirements.lock")).count("requirements.lock") == len(CHAPTERS)
     many = ran(lambda made: [made.update({name: "0"}) for name in list(made)], [CHAPTER])
     assert "more files changed since" in many
@@ -82,14 +82,16 @@ def test_other_parameters_are_no_run_of_a_profile_but_part_of_the_command(ran):
     ledger = read_sealed(path)
     write_atomically(path, sealed(ledger | {"parameters": ledger["parameters"] | {"d": 7, "profile": "standard"}}))
     assert check_current(ran.folder, CHAPTERS) is None, "a folder of one's own may have them"
-    with pytest.raises(WorkflowError, match=f"{CHAPTER} are stale: they ran with d=7, profile=standard; "):
+    with pytest.raises(
+        WorkflowError, match=f"stale, for it ran with d=7, profile=standard; `.* run {CHAPTER} -p profile=quick"
+    ):
         check_current(ran.folder, CHAPTERS, "quick")
     assert f"run {CHAPTER} -p d=7 -p profile=standard --out" in ran(lambda made: made.popitem(), [CHAPTER])
 
 
 def test_a_run_that_does_not_say_what_made_it_is_not_believed(ran):
     (ran.folder / f"{CHAPTER}.provenance.json").unlink()
-    assert "nothing says which code made them" in ran(chapters=[])
+    assert "nothing says which code made it" in ran(chapters=[])
 
 
 def test_code_counts_and_prose_does_not(tmp_path, monkeypatch):
