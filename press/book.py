@@ -19,8 +19,8 @@ def build_book(profile: str) -> Path:
     """Build the book from the profile's run into `_build/html`; returns its index page.
 
     Any Sphinx warning is an error. Raises InputError where a run is missing, WorkflowError where one is of other code
-    than stands here, the build fails, a page is missing, or a later build has overtaken this one; the book that was there
-    before then stays as it was.
+    than stands here, the build fails, a page is missing, or a later build has overtaken this one; the book that was
+    there before then stays as it was.
     """
     check_current(run_folder(profile), CHAPTERS, profile)
     BUILD.mkdir(exist_ok=True)

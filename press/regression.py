@@ -209,10 +209,10 @@ def share_of_slack(claim: Claim) -> float:
 
 def write(folder: Path, baselines: Path, chapter: str) -> None:
     """Make this run the new baseline of `chapter`, replacing the old folder once all of it is written."""
-    target = Path(baselines) / chapter
+    target, current = Path(baselines) / chapter, tables(folder, chapter)
     fresh = target.with_name(f".{chapter}.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    for table in tables(folder, chapter):
+    for table in current:
         write_atomically(fresh / f"{table.name}.csv", csv_text(table.columns, index=table.rows))
     made = Path(folder) / f"{chapter}.provenance.json"
     if made.exists():

@@ -137,7 +137,6 @@ def save(chapter: str, found: dict) -> Path:
     here = dict(sorted((processors.get(processor(), {}) | {chapter: found}).items()))
     content = {
         "machines": MACHINES,
-        "limits": {kind: rtol for rtol, kind in _KINDS.items()},
         "processors": dict(sorted((processors | {processor(): here}).items())),
     }
     return write_atomically(path, sealed(content))

@@ -65,6 +65,8 @@ def _run_tests(tree: Path, arguments: list[str]) -> None:
     os.environ.update(ENVIRONMENT, PYTHONPATH=str(tree))
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(tree))
+    for name in [name for name in sys.modules if name.split(".")[0] == "trials"]:
+        del sys.modules[name]  # those of the tree that measures: the copy has its own
     gc.freeze()  # pytest collects garbage five times at its end: not what the server loaded
     import pytest
 

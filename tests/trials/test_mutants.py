@@ -29,6 +29,9 @@ def toy(tmp_path):
         "tests/test_near.py": TEST.format(name="toy"),
         "tests/test_house.py": "import icl.toy\n\ndef test_looks():\n    assert '2' in open('icl/toy.py').read()\n",
         "trials/faults.toml": CAUGHT,
+        "trials/__init__.py": "",
+        "trials/toy.py": MODULE,
+        "tests/test_trial.py": TEST.format(name="toy").replace("icl", "trials"),
     }.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
@@ -68,6 +71,12 @@ def test_a_caught_fault_names_its_test_and_leaves_no_trace(toy, capsys):
     assert (tree / "icl" / "toy.py").read_text() == MODULE
     said = capsys.readouterr().out
     assert "1 of 1 faults caught, 100.0 %" in said and "tests/test_near.py::test_double" in said
+
+
+def test_a_fault_of_the_trials_themselves_is_looked_for_in_the_copy(toy, capsys):
+    tree = toy(CAUGHT.replace("icl/toy.py", "trials/toy.py"))
+    assert mutants.main(["--workers", "1"], tree) == 0
+    assert "tests/test_trial.py::test_double" in capsys.readouterr().out
 
 
 def test_a_harmless_fault_survives_and_asks_for_a_reason(toy, capsys):
