@@ -166,7 +166,9 @@ def report(found: list[Comparison], *, everything: bool = False) -> list[str]:
     """
     lines, columns = [], [(one, *column) for one in found for column in one.moved]
     if verdicts := [words for one in found for words in one.verdicts]:
-        lines.append(f"{_counted(len(verdicts), 'verdict')} changed: {', '.join(verdicts)}.")
+        shown = verdicts if everything else verdicts[: 2 * SHOWN]
+        more = f" and {len(verdicts) - len(shown)} more" * (len(verdicts) > len(shown))
+        lines.append(f"{_counted(len(verdicts), 'verdict')} changed: {', '.join(shown)}{more}.")
     lines += [change for one in found for change in one.changes]
     if columns:
         count = sum(len(rows) for *_, rows in columns)

@@ -137,6 +137,11 @@ def test_a_flood_is_cut_to_the_columns_that_moved_most():
     assert short[1].startswith(f"  {CHAPTER} f.x0 (and 1 more), cell 1") and len(short) == 2 + 2 * regression.SHOWN
     assert short[-1] == "  … and 2 more columns; --all shows every number."
     assert len(whole) == 1 + 3 * 12 and "f.x11" in "".join(whole)
+    old, new = np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])
+    claims = [Column("claims", f"c{k}", tolerances.CLAIM_ROWS, new, old, Tolerance(1e-9)) for k in range(25)]
+    found = Comparison(CHAPTER, [], claims, [], {})
+    assert report([found])[0].startswith("25 verdicts changed: ") and report([found])[0].endswith(" and 5 more.")
+    assert "c24 (holds → fails)" in report([found], everything=True)[0]
 
 
 def test_how_much_of_both_tolerances_is_used(run):
