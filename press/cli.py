@@ -58,18 +58,19 @@ def claims(profile, folder):
 
     Exit status 1 when a verdict fails and the book does not say why, or the run is not of the code that stands here.
     """
-    from press.ledgers import failures, present, read_ledger, summary, table
-    from press.sources import check_current
+    from press.ledgers import failures, read_ledger, summary, table
+    from press.sources import check_current, present
 
     where = run_folder(profile) if folder is None else Path(folder)
-    ledgers = [read_ledger(where, name) for name in (CHAPTERS if folder is None else present(where))]
+    there = present(where)
+    ledgers = [read_ledger(where, name) for name in there]
     for ledger in ledgers:
         click.echo(f"{ledger['chapter']}\n{table(ledger)}")
     click.echo(summary(ledgers))
     unexplained = [claim.id for claim in failures(ledgers, explained=False)]
     if unexplained:
         click.echo(f"Failing, and the book does not say why: {', '.join(unexplained)}.")
-    check_current(where, [ledger["chapter"] for ledger in ledgers], profile if folder is None else None)
+    check_current(where, *((CHAPTERS, profile) if folder is None else (there,)))
     if unexplained:
         raise SystemExit(1)
 
@@ -152,8 +153,8 @@ def print_summary(profile):
     from press.ledgers import failures, read_all, summary
     from press.sources import check_current
 
-    ledgers = read_all(run_folder(profile))
     check_current(run_folder(profile), CHAPTERS, profile)
+    ledgers = read_all(run_folder(profile))
     for claim in [*failures(ledgers, explained=True), *failures(ledgers, explained=False)]:
         click.echo(f"  {claim}")
     click.echo(f"{summary(ledgers)} The book: {HTML / 'index.html'}")

@@ -14,7 +14,6 @@ from icl.chapters import CHAPTERS, check_parameters
 from icl.files import read_sealed, sha256
 from icl.ledger import FAILS, HOLDS, NOT_RUN, Claim
 from icl.validation import InputError
-from press.layout import remedy
 
 _Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["nan", "inf", "-inf"]
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -66,7 +65,7 @@ def read_ledger(folder: Path, chapter: str) -> dict:
     """
     path = Path(folder) / f"{chapter}.json"
     if not os.path.exists(path):  # unlike Path.exists, False for a name that no file can have
-        raise InputError(f"{path} does not exist; `{remedy(folder, chapter)}` makes it.")
+        raise InputError(f"{path} does not exist; run `make book`, or `python -m icl run {chapter} --out {folder}`.")
     try:
         ledger = read_sealed(path)
         _Ledger.model_validate(ledger)
@@ -107,13 +106,6 @@ def read_figure(folder: Path, ledger: dict, name: str, suffix: str) -> str:
 def read_all(folder: Path) -> list[dict]:
     """Every chapter's ledger, in the order of the book; raises InputError when one is missing."""
     return [read_ledger(folder, chapter) for chapter in CHAPTERS]
-
-
-def present(folder: Path) -> list[str]:
-    """The chapters whose ledger lies in `folder`, in the order of the book; raises InputError where there is none."""
-    if not (found := [chapter for chapter in CHAPTERS if os.path.exists(Path(folder) / f"{chapter}.json")]):
-        raise InputError(f"{folder} holds no chapter's ledger; `python -m icl run CHAPTER --out {folder}` writes one.")
-    return found
 
 
 def claims_of(ledger: dict) -> list[Claim]:

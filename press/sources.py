@@ -4,6 +4,7 @@ Each run writes down their digests, so that nobody takes it for a run of other c
 """
 
 import ast
+import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -49,7 +50,7 @@ def fingerprint(chapter: str) -> str:
 def check_current(folder: Path, chapters: Iterable[str], profile: str | None = None) -> None:
     """Raise WorkflowError where a run in `folder` is not of the code that stands here: which, why, and what helps.
 
-    Nor may it have other parameters than those of `profile`, if one is named. Raises InputError for a missing run.
+    Nor may it have other parameters than those of `profile`, if one is named. Raises InputError for a damaged run.
     """
     stale: dict[tuple[str, str], list[str]] = {}
     for chapter in chapters:
@@ -60,8 +61,18 @@ def check_current(folder: Path, chapters: Iterable[str], profile: str | None = N
         raise WorkflowError("\n".join(told))
 
 
+def present(folder: Path) -> list[str]:
+    """The chapters whose ledger lies in `folder`, in the order of the book; raises InputError where there is none."""
+    # unlike Path.exists, os.path.exists is False for a name that no file can have
+    if not (found := [chapter for chapter in CHAPTERS if os.path.exists(Path(folder) / f"{chapter}.json")]):
+        raise InputError(f"{folder} holds no chapter's ledger; `{remedy(folder, 'CHAPTER')}` writes one.")
+    return found
+
+
 def _stale(folder: Path, chapter: str, profile: str | None) -> tuple[str, str] | None:
     """Why a run is stale, and the command that helps; None for one that is not."""
+    if not os.path.exists(Path(folder) / f"{chapter}.json"):
+        return "for it has not run", remedy(folder, chapter)
     ran = check_parameters(chapter, **read_ledger(folder, chapter)["parameters"])
     usual = check_parameters(chapter, profile=profile or ran.profile).model_dump()
     others = {name: value for name, value in ran.model_dump().items() if value != usual[name]}

@@ -55,9 +55,9 @@ def test_claims_without_a_run(tmp_path):
     result = icl("claims", "--run", tmp_path)
     assert (
         result.returncode == 1
-        and f"holds no chapter's ledger; `python -m icl run CHAPTER --out {tmp_path}`" in result.stderr
+        and f"holds no chapter's ledger; `python -m icl run CHAPTER --out {tmp_path}` writes one." in result.stderr
     )
-    assert "make book PROFILE=paper` makes it" in icl("claims", "--profile", "paper").stderr
+    assert "make book PROFILE=paper` writes one" in icl("claims", "--profile", "paper").stderr
     assert "default: _build/runs/CHAPTER" in " ".join(icl("run", "--help").stdout.split())
 
 
@@ -93,7 +93,8 @@ def test_a_folder_may_hold_one_chapter(made_up, tmp_path):
     for chapter in list(CHAPTERS)[1:]:
         (tmp_path / "run" / f"{chapter}.json").unlink()
     assert "1 claims: 1 hold." in made_up("claims", "--run", tmp_path / "run").output
-    assert made_up("claims").exit_code == 1
+    whole = made_up("claims")
+    assert whole.exit_code == 1 and f"{chapter}: stale, for it has not run; `python -m icl run" in str(whole.exception)
 
 
 def test_a_moved_number_is_a_failing_command_until_it_is_accepted(made_up, tmp_path):
