@@ -5,7 +5,7 @@
 
 from icl.chapters import CHAPTERS
 from icl.parameters import PROFILES
-from press.sources import chapter_sources, page_sources, priority
+from press.sources import chapter_sources, fingerprint, page_sources, priority
 
 PROFILE = config.get("profile", "quick")
 if PROFILE not in PROFILES:
@@ -48,6 +48,8 @@ rule chapter:
         figures=directory(f"{RUN}/{{chapter}}"),
     wildcard_constraints:
         chapter="|".join(CHAPTERS),
+    params:  # by content as well as by time: an older file put back is another one, and `icl check` says so
+        code=lambda wildcards: fingerprint(wildcards.chapter),
     threads: 1
     priority: lambda wildcards: priority(wildcards.chapter, PROFILE)
     shell:

@@ -57,6 +57,34 @@ def csv_text(columns: dict[str, np.ndarray], index: list | None = None) -> str:
     return text.getvalue()
 
 
+def read_csv(path: Path | str) -> dict[str, np.ndarray]:
+    """Columns of a CSV that `csv_text` wrote, without its index; raises InputError for anything else."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a table of numbers ({error}).") from None
+    return parse_csv(text, str(path))
+
+
+def parse_csv(text: str, name: str) -> dict[str, np.ndarray]:
+    """As `read_csv`, from the text; `name` says in an InputError which table it was."""
+    try:
+        header, *rows = csv.reader(io.StringIO(text), strict=True)
+        if len(set(header)) < len(header) or not rows or any(len(row) != len(header) for row in rows):
+            raise ValueError("its rows do not have one cell a column")
+        return {title: _column([row[k] for row in rows]) for k, title in enumerate(header) if title}
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{name} cannot be read as a table of numbers ({error}).") from None
+
+
+def _column(cells: list[str]) -> np.ndarray:
+    """Numbers down to the first empty cell; a number below that one would be in the wrong row."""
+    length = cells.index("") if "" in cells else len(cells)
+    if any(cells[length:]):
+        raise ValueError("a cell in the middle is empty")
+    return np.array([float(cell) for cell in cells[:length]])
+
+
 def dumps(content: dict) -> str:
     """JSON with every float's shortest exact form: the same content gives the same bytes.
 

@@ -166,7 +166,7 @@ def read(folder: Path, chapter: str, schema: type[Parameters]) -> dict:
     """
     path = Path(folder) / f"{chapter}.json"
     if not os.path.exists(path):  # unlike Path.exists, False for a name that no file can have
-        raise InputError(f"{path} does not exist; run `make book`, or `python -m icl run {chapter}`.")
+        raise InputError(f"{path} does not exist; run `make book`, or `python -m icl run {chapter} --out {folder}`.")
     try:
         content = read_sealed(path)
         record = Record.model_validate(content)

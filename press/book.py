@@ -10,6 +10,7 @@ from icl.chapters import CHAPTERS
 from icl.files import write_atomically
 from press.layout import BUILD, HTML, WorkflowError, run_folder
 from press.pages import trust
+from press.sources import check_current
 from press.stage import executed, stage
 from press.turns import turn
 
@@ -17,9 +18,11 @@ from press.turns import turn
 def build_book(profile: str) -> Path:
     """Build the book from the profile's run into `_build/html`; returns its index page.
 
-    Any Sphinx warning is an error. Raises InputError where a run is missing, WorkflowError where the build fails, a
-    page is missing, or a later build has overtaken this one; the book that was there before then stays as it was.
+    Any Sphinx warning is an error. Raises InputError where a run is missing, WorkflowError where one is of other code
+    than stands here, the build fails, a page is missing, or a later build has overtaken this one; the book that was
+    there before then stays as it was.
     """
+    check_current(run_folder(profile), CHAPTERS, profile)
     BUILD.mkdir(exist_ok=True)
     with turn(BUILD, "book") as mine:
         source = mine.scratch / "src"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments, read_all
+from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments, read_all, read_ledger
 from icl.ledger import failures, summary, table
 from icl.parameters import PROFILES, check_profile
 from icl.validation import InputError
@@ -19,6 +19,11 @@ profile_option = click.option(
 )
 
 
+all_option = click.option(
+    "--all", "everything", is_flag=True, help="Show every number that moved, not the largest only."
+)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def commands():
     """The executable companion to the theory of in-context learning."""
@@ -27,7 +32,9 @@ def commands():
 @commands.command()
 @click.argument("chapter")
 @click.option("-p", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter, as in -p d=7; repeatable.")
-@click.option("--out", metavar="FOLDER", help="Folder for the notebook, its numbers and figures.")
+@click.option(
+    "--out", metavar="FOLDER", help="Folder for the notebook, its numbers and figures; default: _build/runs/CHAPTER."
+)
 def run(chapter, assignments, out):
     """Run CHAPTER, with other parameters if you like, and print its claims."""
     parameters = check_parameters(chapter, **parse_assignments(check_chapter(chapter), assignments))
@@ -45,52 +52,78 @@ def run(chapter, assignments, out):
 
 @commands.command()
 @profile_option
-@click.option("--run", "folder", metavar="FOLDER", help="A folder that `run --out` wrote.")
+@click.option("--run", "folder", metavar="FOLDER", help="A folder that `run --out` wrote; default: _build/run/PROFILE.")
 def claims(profile, folder):
-    """Print the ledger of the last run; exit status 1 when a verdict fails and the book does not say why."""
-    ledgers = read_all(run_folder(profile) if folder is None else Path(folder))
+    """Print the ledger of the last run, or of the chapters in a folder.
+
+    Exit status 1 when a verdict fails and the book does not say why, or the run is not of the code that stands here.
+    """
+    from press.sources import check_current, present
+
+    where = run_folder(profile) if folder is None else Path(folder)
+    there = present(where)
+    ledgers = [read_ledger(where, name) for name in there]
     for ledger in ledgers:
         click.echo(f"{ledger['chapter']}\n{table(ledger)}")
     click.echo(summary(ledgers))
-    if failures(ledgers, explained=False):
+    unexplained = [claim.id for claim in failures(ledgers, explained=False)]
+    if unexplained:
+        click.echo(f"Failing, and the book does not say why: {', '.join(unexplained)}.")
+    check_current(where, *((CHAPTERS, profile) if folder is None else (there,)))
+    if unexplained:
         raise SystemExit(1)
 
 
 @commands.command()
+@click.argument("chapters", nargs=-1)
 @profile_option
-def check(profile):
-    """Compare every number with its baseline and with theory; exit status 1 when one moved or a page vanished."""
-    from press.baselines import compare
-    from press.checking import compare_contents, margins
+@all_option
+def check(chapters, profile, everything):
+    """Compare every number of the last run with its baseline and with theory, or those of CHAPTERS.
 
-    moves = compare_contents(BASELINES, profile)
-    for name in CHAPTERS:
-        moves += compare(run_folder(profile), BASELINES / profile, name)
-        click.echo(str(margins(run_folder(profile), BASELINES / profile, name)))
-    for move in moves:
-        click.echo(str(move))
-    hint = "If only the machine is another, `make drift` measures how far they may."
-    click.echo(f"{len(moves)} numbers moved. {hint}" if moves else "Every number is where its baseline is.")
+    Exit status 1 when one moved, a page vanished, or the run is not of the code that stands here.
+    """
+    from press.contents import compare_contents
+    from press.regression import compare, report
+    from press.sources import check_current
+
+    names, folder = [check_chapter(name) for name in chapters] or list(CHAPTERS), run_folder(profile)
+    check_current(folder, names, profile)
+    found = [compare(folder, BASELINES / profile, name) for name in names]
+    moves = [*report(found, everything=everything), *([] if chapters else compare_contents(BASELINES, profile))]
+    for line in moves or [*map(str, found), "Every number is where its baseline is."]:
+        click.echo(line)
+    if moves and not any(one.verdicts or one.changes for one in found):
+        click.echo("If only the machine is another, `make drift` measures how far they may.")
     if moves:
         raise SystemExit(1)
 
 
 @commands.command()
+@click.argument("chapters", nargs=-1)
 @profile_option
-def baselines(profile):
-    """Make the last run the new baseline, and show what moved."""
-    from press.baselines import compare, write
-    from press.checking import write_contents
+@all_option
+def baselines(chapters, profile, everything):
+    """Make the last run the new baseline where its numbers moved, or of CHAPTERS, and show what moved."""
+    from press.contents import write_contents
+    from press.regression import compare, report, write
+    from press.sources import check_current
 
-    for name in CHAPTERS:
+    names, folder = [check_chapter(name) for name in chapters] or list(CHAPTERS), run_folder(profile)
+    check_current(folder, names, profile)
+    for name in names:
         try:
-            moves = compare(run_folder(profile), BASELINES / profile, name)
-        except InputError as error:
-            moves = [str(error)]
-        for move in moves:
-            click.echo(str(move))
-        write(run_folder(profile), BASELINES / profile, name)
-        click.echo(f"{name}: baselines written to {BASELINES / profile / name} ({len(moves)} moves).")
+            found = compare(folder, BASELINES / profile, name)
+            moves, count = report([found], everything=everything), f"{found.count:,} moves"
+        except InputError as error:  # no baseline yet, or a damaged one
+            moves, count = [str(error)], "new"
+        for line in moves:
+            click.echo(line)
+        if moves or chapters:
+            write(folder, BASELINES / profile, name)
+            click.echo(f"{name}: baselines written to {BASELINES / profile / name} ({count}).")
+        else:
+            click.echo(f"{name}: nothing moved; its baselines stay.")
     write_contents(BASELINES, ROOT)
 
 
@@ -116,6 +149,9 @@ def pdf():
 @profile_option
 def print_summary(profile):
     """Say how many claims hold, which fail, and where the book lies."""
+    from press.sources import check_current
+
+    check_current(run_folder(profile), CHAPTERS, profile)
     ledgers = read_all(run_folder(profile))
     for claim in [*failures(ledgers, explained=True), *failures(ledgers, explained=False)]:
         click.echo(f"  {claim}")

@@ -1,7 +1,10 @@
 """Where things lie in a checkout, and the error that running and building raise."""
 
+import shlex
 import tomllib
 from pathlib import Path
+
+from icl.parameters import PROFILES
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -19,6 +22,20 @@ class WorkflowError(RuntimeError):
 def run_folder(profile: str) -> Path:
     """Where `make book` leaves a profile's executed notebooks and ledgers."""
     return BUILD / "run" / profile
+
+
+def remedy(folder: Path, chapter: str, changed: dict[str, object] | None = None) -> str:
+    """The whole command that runs a chapter anew into `folder`, with the parameters that are not the usual ones."""
+    for profile in PROFILES:
+        if Path(folder).resolve() == run_folder(profile):
+            return "make book" + f" PROFILE={profile}" * (profile != PROFILES[0])
+    return run_command(folder, chapter, changed or {})
+
+
+def run_command(folder: Path, chapter: str, changed: dict[str, object]) -> str:
+    """`python -m icl run`, for a shell, with the parameters that are not the usual ones."""
+    chosen = [part for name, value in changed.items() for part in ("-p", f"{name}={value}")]
+    return shlex.join(["python", "-m", "icl", "run", chapter, *chosen, "--out", str(folder)])
 
 
 def repository() -> str:

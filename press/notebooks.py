@@ -44,6 +44,11 @@ def colab_cell() -> nbformat.NotebookNode:
     return cell
 
 
+def source_of(chapter: str) -> Path:
+    """The .py from which a chapter's notebook is made."""
+    return NOTEBOOKS / f"{chapter}.py"
+
+
 def check_pair(chapter: str) -> Path:
     """Path of the chapter's .ipynb; raises InputError when it is missing, differs from its .py or holds outputs."""
     source, paired = NOTEBOOKS / f"{chapter}.py", NOTEBOOKS / f"{chapter}.ipynb"
@@ -106,7 +111,7 @@ def with_outputs(notebook: nbformat.NotebookNode, ran: nbformat.NotebookNode, na
     The cell of injected parameters is taken over. Raises InputError where the code differs.
     """
     if code(notebook) != code(ran):
-        raise InputError(f"the code of {name} is not what ran last; run it again: `python -m icl run {name}`.")
+        raise InputError(f"the code of {name} is not what ran last; `make book` runs it again.")
     outputs, injected = iter(_code_cells(ran)), [cell for cell in ran.cells if _injected(cell)]
     merged = nbformat.v4.new_notebook(metadata=ran.metadata, nbformat_minor=ran.nbformat_minor)
     for cell in notebook.cells:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from icl.files import write_atomically
-from press.baselines import committed_provenance
 from press.layout import BUILD
+from press.regression import committed_provenance
 
 _EVERY = 30.0  # seconds between two signs of life
 

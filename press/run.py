@@ -24,6 +24,7 @@ from press.kernels import KERNEL, ChapterKernel, check_kernel
 from press.layout import ROOT, WorkflowError
 from press.notebooks import check_pair, tidy
 from press.output import check_own, note, output_folder, publish
+from press.sources import digests
 from press.turns import Turn, turn
 
 # One thread: results then do not depend on the machine's cores, and two chapters share two cores.
@@ -47,6 +48,7 @@ def run_chapter(
     check_kernel()
     out = output_folder(out)
     check_own(out, chapter)
+    made_of = digests(chapter)  # as they are before the kernel reads them: what changes meanwhile makes the run stale
     started = time.perf_counter()
     with turn(out, chapter) as mine:
         failed = out / f"{chapter}.failed.ipynb"
@@ -56,7 +58,7 @@ def run_chapter(
         if warnings:
             raise WorkflowError(f"{chapter} wrote to stderr, which a clean chapter does not: {warnings[0]}")
         ledger = _seal(mine.scratch, chapter, nbformat.writes(executed) + "\n")
-        provenance = dumps(_provenance(time.perf_counter() - started))
+        provenance = dumps(_provenance(time.perf_counter() - started) | {"sources": made_of})
         write_atomically(mine.scratch / f"{chapter}.provenance.json", provenance)
         with mine.publishing():
             check_own(out, chapter)

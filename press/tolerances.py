@@ -1,4 +1,4 @@
-"""How far a number may be from its baseline: a share of its size, or ten times what it was seen to move.
+"""A run's numbers, and how far each may be from its baseline: a share of its size, or ten times what it moved before.
 
 The share is 1e-9 in double precision and 1e-5 for trainings in single precision. What was seen counts where it is more,
 for trainings, and for what is nothing but the rounding of larger numbers. `make drift` measures it, for every column of
@@ -7,12 +7,16 @@ No allowance is set by hand, and none of them comes from comparing with the base
 moved cannot excuse itself.
 """
 
+import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from icl.claims import DRIFT, NOT_RUN
-from icl.files import read_sealed
+from icl.chapters import read_ledger
+from icl.claims import DRIFT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from icl.files import parse_csv, read_sealed
+from icl.ledger import read_figure
 from press.layout import MEASUREMENTS
 
 FACTOR = 10.0
@@ -21,6 +25,7 @@ FAINT = 1e-9  # what is smaller may be such a number
 SMALL = ROUNDING / DRIFT["exact"]  # of the largest number of its column: less may be that one's rounding
 _HOLDS_TO_UNDECIDED = 2.0  # between the codes of the two verdicts in a baseline
 CLAIM_ROWS = ["predicted", "measured", "stderr", "verdict"]
+VERDICTS = (FAILS, HOLDS, NOT_RUN, UNDECIDED)  # their codes in claims.csv; a new one goes to the end
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,36 @@ class Tolerance:
         return np.maximum(self.rtol * size, moved)
 
 
+@dataclass(frozen=True)
+class Table:
+    """Numbers of one figure, or of a chapter's claims (a column a claim): columns by name, labels of the rows."""
+
+    name: str
+    columns: dict[str, np.ndarray]
+    rows: list
+    tolerances: dict[str, Tolerance]
+
+
+def tables(folder: Path, chapter: str) -> list[Table]:
+    """Every table of a run: one per figure, and `claims`. Raises InputError where the run is incomplete."""
+    ledger, seen = read_ledger(folder, chapter), measured(chapter)
+    result = [_claims_table(ledger, seen)]
+    for name, entry in ledger["figures"].items():
+        columns = parse_csv(read_figure(folder, ledger, name, "csv"), f"{name}.csv of {chapter}")
+        tolerances = {column: of_column(entry["rtol"], seen.get(f"{name}.{column}")) for column in columns}
+        result.append(Table(name, columns, list(range(max(map(len, columns.values())))), tolerances))
+    return result
+
+
+def _claims_table(ledger: dict, seen: dict[str, dict]) -> Table:
+    columns, tolerances = {}, {}
+    for claim in ledger["claims"]:
+        numbers = [math.nan if claim[row] is None else claim[row] for row in CLAIM_ROWS[:-1]]
+        columns[claim["id"]] = np.array([*numbers, VERDICTS.index(claim["verdict"])], dtype=float)
+        tolerances[claim["id"]] = of_claim(claim, seen.get(f"claims.{claim['id']}"))
+    return Table("claims", columns, CLAIM_ROWS, tolerances)
+
+
 def rounding(old: np.ndarray, scale: float | None = None) -> np.ndarray:
     """Which numbers may be nothing but rounding, (rows,), beside `scale`, by default the largest of them."""
     size = _size(old)
@@ -59,12 +94,12 @@ def _size(old: np.ndarray) -> np.ndarray:
 
 
 def of_column(rtol: float, moves: dict | None) -> Tolerance:
-    """For a figure's column; `moves` as `largest_moves` returns them, or None where they were not measured."""
+    """For a figure's column; `moves` as `measured` gives them, or None where they were not measured."""
     return Tolerance(rtol, **(moves or {}))
 
 
 def of_claim(claim: dict, moves: dict | None) -> Tolerance:
-    """For a claim's column, whose rows are CLAIM_ROWS; `moves` as `claim_moves` returns them. No verdict may change,
+    """For a claim's column, whose rows are CLAIM_ROWS; `moves` as `measured` gives them. No verdict may change,
     but between «holds» and «undecided» where a measurement that may drift stands beside its bound.
 
     A standard error over trainings is a difference of nearly equal numbers: it may move as far as their mean. Beside
@@ -103,24 +138,3 @@ def larger(first: dict, second: dict) -> dict:
     relative = [moves.get("relative") for moves in (first, second)]
     absolute = np.maximum(first["absolute"], second["absolute"]).tolist()
     return {"absolute": absolute} | ({} if None in relative else {"relative": max(relative)})
-
-
-def claim_moves(new: np.ndarray, old: np.ndarray) -> dict:
-    """How far each row of a claim moved."""
-    return {"absolute": _moves(new, old).tolist()}
-
-
-def largest_moves(new: np.ndarray, old: np.ndarray) -> dict:
-    """The largest moves of a column's numbers; no `relative` one where a number left 0."""
-    moves, size = _moves(new, old), np.abs(old)
-    absolute = {"absolute": float(moves.max(initial=0.0))}
-    if (moves[size == 0] > 0).any():
-        return absolute
-    relative = np.divide(moves, size, out=np.zeros(len(old)), where=moves > 0)
-    return absolute | {"relative": float(relative.max(initial=0.0))}
-
-
-def _moves(new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """|new − old|, 0 where either is not finite: what came out of infinity is no drift."""
-    finite = np.isfinite(new) & np.isfinite(old)
-    return np.abs(np.where(finite, new, 0.0) - np.where(finite, old, 0.0))

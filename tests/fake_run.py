@@ -3,8 +3,9 @@
 import nbformat
 
 from icl.chapters import CHAPTERS, catalogue, check_parameters
-from icl.files import sealed, sha256, write_atomically
+from icl.files import dumps, sealed, sha256, write_atomically
 from press.notebooks import check_pair
+from press.sources import digests
 
 
 def ledger(chapter, **changes) -> dict:
@@ -34,6 +35,7 @@ def write(folder, outputs=(), **changes) -> None:
         content["figures"]["f"]["sha256"] = seals
         path = write_atomically(folder / f"{chapter}.ipynb", _notebook(chapter, outputs if k == 0 else ()))
         content["notebook"] = sha256(path.read_bytes())
+        write_atomically(folder / f"{chapter}.provenance.json", dumps({"sources": digests(chapter)}))
         write_atomically(folder / f"{chapter}.json", sealed(content))
 
 

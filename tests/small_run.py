@@ -3,6 +3,10 @@
 from icl.files import sealed, sha256, write_atomically
 
 CHAPTER = "01_one_step_gd"
+CLAIM = dict(
+    id="thm1.risk", source="s", statement="x.", method="exact", relation="equal", predicted=1.0, measured=1.0,
+    stderr=0.0, tolerance=0.0, verdict="holds", reason="", cell=None,
+)  # fmt: skip
 
 
 def save(folder, ledger, table=None):
@@ -17,11 +21,7 @@ def save(folder, ledger, table=None):
 
 def small_run(folder) -> dict:
     """A run of one claim and one figure in `folder`; returns its ledger."""
-    claim = dict(
-        id="thm1.risk", source="s", statement="x.", method="exact", relation="equal",
-        predicted=1.0, measured=1.0, stderr=0.0, tolerance=0.0, verdict="holds", reason="",
-    )  # fmt: skip
     figure = dict(alt="a", columns=["x", "y"], rows=2, rtol=1e-9)
-    ledger = dict(chapter=CHAPTER, parameters={}, claims=[claim], numbers={}, figures={"f": figure})
+    ledger = dict(chapter=CHAPTER, parameters={}, claims=[{**CLAIM}], numbers={}, figures={"f": figure})
     save(folder, ledger, "x,y\n1,nan\n2,inf\n")
     return ledger

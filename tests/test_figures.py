@@ -40,7 +40,7 @@ def test_alternative_text_is_escaped():
 
 
 def test_csv_reads_back_exactly(tmp_path):
-    from press.baselines import read_csv
+    from icl.files import read_csv
 
     entry = draw().write(tmp_path)
     columns = read_csv(tmp_path / "demo.csv")

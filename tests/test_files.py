@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from icl.files import csv_text, write_atomically
+from icl.files import csv_text, read_csv, write_atomically
 from icl.validation import InputError
 
 
@@ -38,3 +38,17 @@ def test_a_folder_that_is_a_file(tmp_path):
 
 def test_csv_of_unequal_columns():
     assert csv_text({"a": [1, 2], "b": [0.1]}) == "a,b\n1,0.10000000000000001\n2,\n"
+
+
+def test_read_back(tmp_path):
+    write_atomically(tmp_path / "t.csv", "a,b\n1,3\n2,\n")
+    assert read_csv(tmp_path / "t.csv")["b"].tolist() == [3.0]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a\n", "a,b\n1,\n2,3\n", "a,b\n1\n", "a,b\n1,2,3\n", "a,a\n1,2\n", "a\n\0\n", "a\n1_x\n"]
+)
+def test_tables_that_are_refused(tmp_path, text):
+    write_atomically(tmp_path / "t.csv", text)
+    with pytest.raises(InputError, match="t.csv cannot be read as a table of numbers"):
+        read_csv(tmp_path / "t.csv")

@@ -15,10 +15,9 @@ from icl.claims import DRIFT, Claim
 from icl.files import read_sealed, sealed, write_atomically
 from icl.ledger import claims_of
 from icl.parameters import PROFILES
-from press.baselines import Table, tables
 from press.layout import BUILD, MEASUREMENTS, run_folder
 from press.run import processor, run_chapter
-from press.tolerances import CLAIM_ROWS, claim_moves, larger, largest_moves, rounding
+from press.tolerances import CLAIM_ROWS, Table, larger, rounding, tables
 
 # NumPy, OpenBLAS (SciPy's too), MKL, oneDNN and PyTorch's own kernels, each asked for its plainest code, or for what
 # processors without AVX-512 run.
@@ -65,11 +64,28 @@ def measure(chapter: str, profile: str = PROFILES[0]) -> dict:
 def moves(usual: list[Table], other: list[Table]) -> dict[str, dict]:
     """Table.column → its largest moves, as `tolerances` keeps them; those that did not move are left out."""
     found = {
-        f"{before.name}.{name}": (claim_moves if before.name == "claims" else largest_moves)(after.columns[name], old)
+        f"{before.name}.{name}": largest_moves(after.columns[name], old, by_row=before.name == "claims")
         for before, after in zip(usual, other, strict=True)
         for name, old in before.columns.items()
     }
     return {name: one for name, one in found.items() if np.any(one["absolute"])}
+
+
+def largest_moves(new: np.ndarray, old: np.ndarray, *, by_row: bool) -> dict:
+    """The largest moves of a column's numbers, each (rows,); of a claim every row's own. Out of infinity is no move.
+
+    No `relative` one where a number left 0.
+    """
+    finite = np.isfinite(new) & np.isfinite(old)
+    moved = np.abs(np.where(finite, new, 0.0) - np.where(finite, old, 0.0))
+    if by_row:
+        return {"absolute": moved.tolist()}
+    size = np.abs(old)
+    absolute = {"absolute": float(moved.max(initial=0.0))}
+    if (moved[size == 0] > 0).any():
+        return absolute
+    relative = np.divide(moved, size, out=np.zeros(len(old)), where=moved > 0)
+    return absolute | {"relative": float(relative.max(initial=0.0))}
 
 
 def typical(columns: dict[str, dict], claims: list[Claim]) -> dict[str, dict]:
@@ -121,7 +137,6 @@ def save(chapter: str, found: dict) -> Path:
     here = dict(sorted((processors.get(processor(), {}) | {chapter: found}).items()))
     content = {
         "machines": MACHINES,
-        "limits": {kind: rtol for rtol, kind in _KINDS.items()},
         "processors": dict(sorted((processors | {processor(): here}).items())),
     }
     return write_atomically(path, sealed(content))

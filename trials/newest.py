@@ -4,7 +4,6 @@
 to `measurements/newest.json`; the page on trust shows it.
 """
 
-import math
 import re
 from importlib import metadata
 from pathlib import Path
@@ -12,9 +11,8 @@ from pathlib import Path
 from icl.chapters import CHAPTERS
 from icl.files import sealed, write_atomically
 from icl.parameters import PROFILES
-from press.baselines import compare
-from press.checking import margins
 from press.layout import BASELINES, MEASUREMENTS, ROOT, run_folder
+from press.regression import compare
 
 _NOT_OURS = {"icl", "pip"}  # neither is in the lock
 
@@ -22,20 +20,13 @@ _NOT_OURS = {"icl", "pip"}  # neither is in the lock
 def measure(profile: str = PROFILES[0]) -> dict:
     """Versions other than the lock's, and how far the last run's numbers are from their baselines, chapter by chapter.
 
-    A share of what is allowed is None where a number moved that may not move at all. Raises InputError where the book
-    has not run.
+    Raises InputError where the book has not run.
     """
     chapters = {}
     for name in CHAPTERS:
-        found = margins(run_folder(profile), BASELINES / profile, name)
-        moves = compare(run_folder(profile), BASELINES / profile, name)
-        share = found.drift if math.isfinite(found.drift) else None
-        chapters[name] = {
-            "numbers": found.numbers,
-            "moved": len(moves),
-            "share_of_allowed": share,
-            "at": found.drift_at,
-        }
+        found = compare(run_folder(profile), BASELINES / profile, name)
+        numbers, share, at = found.drift()
+        chapters[name] = {"numbers": numbers, "moved": found.count, "share_of_allowed": share, "at": at}
     return {"packages": len(present()), "versions": versions(), "chapters": chapters}
 
 

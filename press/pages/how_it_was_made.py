@@ -12,9 +12,9 @@ from icl.claims import DRIFT
 from icl.files import sha256
 from icl.ledger import claims_of
 from icl.parameters import PROFILES
-from press.baselines import committed_provenance
 from press.layout import BASELINES, CHECKPOINTS, ROOT
 from press.pages.reading import title
+from press.regression import committed_provenance
 
 _METHODS = {"exact": "deterministic", "monte-carlo": "sampled", "trained": "trained on samples"}
 

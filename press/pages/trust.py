@@ -1,14 +1,16 @@
 """The tables of the pages «Why you can trust this» and «Checklists», read from the run and from `measurements/`."""
 
+import html
+import re
 from pathlib import Path
 
 import numpy as np
 
 from icl.chapters import CHAPTERS
-from icl.claims import shown_number
+from icl.claims import FAILS, shown_number
 from icl.files import read_json, write_atomically
-from press.checking import Margins, leeway, margins
 from press.layout import BASELINES, MEASUREMENTS, repository, run_folder
+from press.regression import Comparison, compare
 
 _LIMITS = {1e-9: "$10^{-9}$", 1e-5: "$10^{-5}$", 0.01: "1 %", 0.1: "10 %"}
 _LOOSE = max(_LIMITS)
@@ -18,7 +20,10 @@ PAGES = ("book/trust.md", "book/checklists.md")
 def complete(tree: Path, profile: str) -> None:
     """Write the generated tables into a staged tree, and turn `repo:` links of its pages into addresses."""
     measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest(), "times": _times()}
-    tables = {"margins": _margins(profile), "leeway": _leeway(profile), **measured}
+    compared = [name for name in CHAPTERS if (BASELINES / profile / name).is_dir()]
+    found = [compare(run_folder(profile), BASELINES / profile, name) for name in compared]
+    none = f"There are no baselines for the profile `{profile}`."
+    tables = {"margins": _margins(found) if found else none, "leeway": _leeway(found) if found else none, **measured}
     for name, text in tables.items():
         write_atomically(tree / "generated" / f"trust_{name}.md", text + "\n")
     for page in PAGES:
@@ -26,22 +31,24 @@ def complete(tree: Path, profile: str) -> None:
         write_atomically(tree / page, text.replace("](repo:", f"]({repository()}/blob/main/"))
 
 
-def _margins(profile: str) -> str:
-    compared = [name for name in CHAPTERS if (BASELINES / profile / name).is_dir()]
-    found = [margins(run_folder(profile), BASELINES / profile, name) for name in compared]
-    if not found:
-        return f"There are no baselines for the profile `{profile}`."
-    rows = [
-        f"| {_number(m.chapter)} | {m.numbers} | {_share(m.drift)} {_at(m.drift_at)} "
-        f"| {m.claims} | {_share(m.theory)} {_at(m.theory_at)} |"
-        for m in found
-    ]
+def _margins(found: list[Comparison]) -> str:
+    rows, failing = [], sum(claim.verdict == FAILS for one in found for claim in one.claims)
+    for one in found:
+        (numbers, drift, at), (theory, claim) = one.drift(), one.theory()
+        rows.append(
+            f"| {_number(one.chapter)} | {numbers:,} | {_share(drift)} {_at(at)} "
+            f"| {len(one.claims)} | {_share(theory)} {_at(claim)} |"
+        )
     head = "| chapter | numbers | of the drift allowed | claims | of what theory allows |\n|---|---|---|---|---|"
-    return "\n".join([head, *rows, "", _total(found)])
-
-
-def _total(found: list[Margins]) -> str:
-    return f"In all, {sum(m.numbers for m in found)} numbers and {sum(m.claims for m in found)} claims."
+    total = (
+        f"In all, {sum(one.drift()[0] for one in found):,} numbers and {sum(len(one.claims) for one in found)} claims."
+    )
+    if failing:
+        total += (
+            f" The {failing} claims that are published as failing are off by more than theory allows: the last column"
+        )
+        total += " leaves them out."
+    return "\n".join([head, *rows, "", total])
 
 
 def _drift() -> str:
@@ -62,39 +69,33 @@ def _largest(machines: dict[str, dict], kind: str) -> str:
     value, at, name = max(moves, key=lambda move: move[0], default=(None, "", ""))
     if value is None:
         return "–"
-    return f"{shown_number(value, 2)} ({name}: {at})" if value else "0"
+    return f"{shown_number(value, 2)} ({name}: {_broken(at)})" if value else "0"
 
 
-def _leeway(profile: str) -> str:
-    found = {
-        f"{_number(name)}: {column}": shares
-        for name in CHAPTERS
-        if (BASELINES / profile / name).is_dir()
-        for column, shares in leeway(run_folder(profile), BASELINES / profile, name).items()
-    }
-    numbers = np.concatenate([shares[shares > 0] for shares in found.values()] or [np.zeros(0)])
-    if not len(numbers):
-        return f"There are no baselines for the profile `{profile}`."
+def _leeway(found: list[Comparison]) -> str:
+    shares = {f"{_number(one.chapter)}: {c.table}.{c.name}": c.leeway for one in found for c in one.columns}
+    numbers = np.concatenate([share[share > 0] for share in shares.values()])
     rows, below = ["| may move by at most | numbers |", "|---|---|"], 0
     for limit, name in _LIMITS.items():
         count = int((numbers <= limit * (1 + 1e-9)).sum()) - below
         below += count
-        rows.append(f"| {name} of its size | {count} |")
-    loose = [column for column, shares in found.items() if (shares > _LOOSE).any()]
-    rows.append(f"| more | {len(numbers) - below} |")
-    return "\n".join([*rows, "", f"More than 10 % only in {', '.join(f'`{column}`' for column in loose) or 'none'}."])
+        rows.append(f"| {name} of its size | {count:,} |")
+    loose = [column for column, share in shares.items() if (share > _LOOSE).any()]
+    rows.append(f"| more | {len(numbers) - below:,} |")
+    names = ", ".join(_broken(column, code=True) for column in loose) or "none"
+    return "\n".join([*rows, "", f"More than 10 % only in {names}."])
 
 
 def _trials() -> str:
     content, lines = _measured("trials") or {}, []
     if same := content.get("same"):
-        lines.append(f"Of {same['files']} files, {same['different']} differed.")
+        lines.append(f"Of {same['files']:,} files, {same['different']} differed.")
     else:
         lines.append(_missing("same"))
     if resume := content.get("resume"):
         lines.append(
             f"Of {resume['kills']} kills, {resume['while_running']} struck a build while it was running; undisturbed it"
-            f" takes {resume['seconds_undisturbed']} seconds. Afterwards {resume['different']} files differed."
+            f" takes {resume['seconds_undisturbed']:,} seconds. Afterwards {resume['different']} files differed."
         )
     else:
         lines.append(_missing("resume"))
@@ -104,12 +105,10 @@ def _trials() -> str:
 def _mutants() -> str:
     if (content := _measured("mutants")) is None:
         return _missing("mutants")
-    survivors = [result for result in content["results"] if not result["caught_by"]]
-    files = len({result["file"] for result in content["results"]})
-    text = f"Of {content['faults']} faults planted in {files} files, "
-    text += f"{content['caught']} were caught, {100 * content['share']:.1f} %, "
+    text = f"Of {content['faults']:,} faults planted in {content['files']} files, "
+    text += f"{content['caught']:,} were caught, {100 * content['share']:.1f} %, "
     text += f"in {content['seconds'] / 60:.0f} minutes with {content['workers']} workers."
-    rows = [f"| `{s['id']}` | `{s['file']}` | {s['reason']} |" for s in survivors]
+    rows = [f"| `{s['id']}` | {_broken(s['file'], code=True)} | {s['reason']} |" for s in content["survivors"]]
     return "\n".join([text, "", "| not caught | where | why |\n|---|---|---|", *rows] if rows else [text])
 
 
@@ -120,12 +119,12 @@ def _newest() -> str:
     moved, numbers = (sum(entry[kind] for entry in chapters.values()) for kind in ("moved", "numbers"))
     text = (
         f"With {len(changed)} packages in other versions than the lock's, of {content['packages']}, "
-        f"{moved} of {numbers} numbers moved by more than they may."
+        f"{moved:,} of {numbers:,} numbers moved by more than they may."
     )
     head = "| chapter | numbers | moved | of the drift allowed |\n|---|---|---|---|"
     rows = [
-        f"| {_number(name)} | {entry['numbers']} | {entry['moved']} "
-        f"| {'–' if entry['share_of_allowed'] is None else _share(entry['share_of_allowed'])} {_at(entry['at'])} |"
+        f"| {_number(name)} | {entry['numbers']:,} | {entry['moved']:,} "
+        f"| {_share(entry['share_of_allowed'])} {_at(entry['at'])} |"
         for name, entry in chapters.items()
     ]
     pairs = [f"{name} {locked or '–'} → {here or '–'}" for name, (locked, here) in changed.items()]
@@ -167,4 +166,11 @@ def _share(share: float) -> str:
 
 
 def _at(where: str) -> str:
-    return f"({where})" if where else ""
+    return f"({_broken(where)})" if where else ""
+
+
+def _broken(name: str, *, code: bool = False) -> str:
+    """An id or a path in HTML, which a narrow column breaks between its parts and not inside a word."""
+    after = "/" if "/" in name else "._"
+    parts = re.sub(rf"(?<=[{after}])(?=[A-Za-z])", "<wbr>", html.escape(name))
+    return f'<code class="docutils literal notranslate">{parts}</code>' if code else parts

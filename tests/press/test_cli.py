@@ -7,9 +7,10 @@ import fake_run
 import pytest
 from click.testing import CliRunner
 
-from icl.chapters import CHAPTERS
-from press import cli
-from press.layout import ROOT
+from icl.chapters import CHAPTERS, catalogue
+from icl.files import write_atomically
+from press import book, cli
+from press.layout import ROOT, WorkflowError
 
 
 def icl(*arguments, cwd=ROOT):
@@ -52,7 +53,12 @@ def test_unknown_commands_and_profiles():
 
 def test_claims_without_a_run(tmp_path):
     result = icl("claims", "--run", tmp_path)
-    assert result.returncode == 1 and "run `make book`" in result.stderr
+    assert (
+        result.returncode == 1
+        and f"holds no chapter's ledger; `python -m icl run CHAPTER --out {tmp_path}` writes one." in result.stderr
+    )
+    assert "make book PROFILE=paper` writes one" in icl("claims", "--profile", "paper").stderr
+    assert "default: _build/runs/CHAPTER" in " ".join(icl("run", "--help").stdout.split())
 
 
 def test_help_lists_the_commands():
@@ -65,7 +71,8 @@ def test_help_lists_the_commands():
 def made_up(tmp_path, monkeypatch):
     """The command line on a made-up run of every chapter; returns a function that calls it."""
     fake_run.write(tmp_path / "run")
-    monkeypatch.setattr(cli, "run_folder", lambda profile: tmp_path / "run")
+    for module in (cli, book):
+        monkeypatch.setattr(module, "run_folder", lambda profile: tmp_path / "run")
     monkeypatch.setattr(cli, "BASELINES", tmp_path / "baselines")
     monkeypatch.setattr(cli, "ROOT", tmp_path)
     return lambda *arguments: CliRunner().invoke(cli.commands, list(map(str, arguments)))
@@ -76,8 +83,18 @@ def test_a_failing_claim_is_a_failing_command(made_up, tmp_path):
     assert held.exit_code == 0 and f"{len(CHAPTERS)} claims: {len(CHAPTERS)} hold." in held.output
     fake_run.write(tmp_path / "run", verdict="fails")
     failed = made_up("claims", "--run", tmp_path / "run")
+    first = next(iter(catalogue(next(iter(CHAPTERS)))))
     assert failed.exit_code == 1 and "1 fail" in failed.output
+    assert f"Failing, and the book does not say why: {first}." in failed.output
     assert ": fails; " in made_up("summary").output
+
+
+def test_a_folder_may_hold_one_chapter(made_up, tmp_path):
+    for chapter in list(CHAPTERS)[1:]:
+        (tmp_path / "run" / f"{chapter}.json").unlink()
+    assert "1 claims: 1 hold." in made_up("claims", "--run", tmp_path / "run").output
+    whole = made_up("claims")
+    assert whole.exit_code == 1 and f"{chapter}: stale, for it has not run; `python -m icl run" in str(whole.exception)
 
 
 def test_a_moved_number_is_a_failing_command_until_it_is_accepted(made_up, tmp_path):
@@ -86,6 +103,37 @@ def test_a_moved_number_is_a_failing_command_until_it_is_accepted(made_up, tmp_p
     assert still.exit_code == 0 and "Every number is where its baseline is." in still.output
     fake_run.write(tmp_path / "run", measured=1.25 + 1e-3)
     moved = made_up("check")
-    assert moved.exit_code == 1 and "1.25 → 1.251" in moved.output and "1 numbers moved." in moved.output
+    assert moved.exit_code == 1 and moved.output.startswith("1 number of 1 column moved")
+    assert "1.25 → 1.251" in moved.output and "make drift" in moved.output
+    first, second, *_ = CHAPTERS
+    assert made_up("check", first).exit_code == 1 and made_up("check", second).exit_code == 0
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "baselines").rglob("*.csv")}
     assert "1.25 → 1.251" in made_up("baselines").output
+    written = {path.parent.name for path, time in before.items() if path.stat().st_mtime_ns != time}
+    assert written == {first}, "what did not move stays as it is"
     assert made_up("check").exit_code == 0
+    assert f"{second}: baselines written" in made_up("baselines", second).output, "one that is named is written"
+
+
+def test_a_verdict_that_changed_is_not_the_machine_s(made_up, tmp_path):
+    made_up("baselines")
+    fake_run.write(tmp_path / "run", verdict="fails")
+    said = made_up("check").output
+    assert said.startswith("1 verdict changed: ") and "make drift" not in said
+
+
+def test_a_page_that_vanished_is_a_failing_command(made_up, tmp_path):
+    made_up("baselines")
+    path = tmp_path / "baselines" / "contents.json"
+    write_atomically(path, path.read_text().replace("book/claims", "book/none"))
+    said = made_up("check")
+    assert said.exit_code == 1 and "page book/none: vanished" in said.output
+
+
+@pytest.mark.parametrize("command", ["claims", "check", "summary", "baselines", "book"])
+def test_results_of_other_code_are_never_green(made_up, tmp_path, command):
+    made_up("baselines")
+    path = tmp_path / "run" / f"{next(iter(CHAPTERS))}.provenance.json"
+    write_atomically(path, path.read_text().replace('"icl/ledger.py": "', '"icl/ledger.py": "0'))
+    failed = made_up(command)
+    assert isinstance(failed.exception, WorkflowError) and "icl/ledger.py changed since" in str(failed.exception)

@@ -13,6 +13,7 @@ import pytest
 
 from icl.chapters import CHAPTERS
 from icl.files import write_atomically
+from press import notebooks
 from press import sources as graph
 from press.layout import ROOT
 from press.sources import chapter_sources, code_file
@@ -71,7 +72,7 @@ def test_some_modules_are_one_chapters_and_some_are_all(dependents):
 
 
 def test_the_code_file_changes_with_code_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(graph, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(notebooks, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(graph, "BUILD", tmp_path / "build")
     source = (ROOT / "notebooks" / "05_gd_beta_gradient_flow.py").read_text(encoding="utf-8")
     write = lambda text: write_atomically(tmp_path / "x.py", text)

@@ -100,5 +100,5 @@ def test_the_code_that_ran_is_all_that_counts():
     source, ran, edited = executed_and_edited()
     assert notebooks.code(source) == notebooks.code(ran) == notebooks.code(edited)
     edited.cells[-1].source = "d + 3"
-    with pytest.raises(InputError, match="the code of x is not what ran last; run it again"):
+    with pytest.raises(InputError, match="the code of x is not what ran last; `make book` runs it again"):
         notebooks.with_outputs(edited, ran, "x")

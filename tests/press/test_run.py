@@ -14,6 +14,7 @@ from press import run as runner
 from press.layout import WorkflowError
 from press.notebooks import synchronise
 from press.run import run_chapter
+from press.sources import digests
 
 HEAD = """# %% tags=["parameters"]
 d = 5
@@ -71,6 +72,7 @@ def test_parameters_go_in_results_come_out_twice_the_same(small, tmp_path):
     assert snapshot(out) == first
     provenance = json.loads((out / "small.provenance.json").read_text())
     assert provenance["seconds"] > 0 and provenance["packages"]["torch"]
+    assert provenance["sources"] == digests("small")
 
 
 def test_a_failing_cell_is_named_and_loses_nothing(small, tmp_path):

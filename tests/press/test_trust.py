@@ -1,6 +1,7 @@
 """The page on trust shows what was measured, and every link of it leads to a file of the repository."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,27 +50,43 @@ def test_what_was_measured_is_shown(measured):
     chapters = {"01_x": {"machines": machines}, "02_y": {"machines": {"AVX2": {}}}}
     write_atomically(measured / "drift.json", sealed({"processors": {"Z80": chapters}}))
     shown = trust._drift()
-    assert "Z80" in shown and "| 1 | 3.2e−12 (two threads: claims.a) | 0 |\n| 2 | – | – |" in shown
-    survivor = {"id": "s", "file": "icl/x.py", "caught_by": "", "reason": "the same function"}
-    caught = {"id": "c", "file": "icl/x.py", "caught_by": "test_x", "reason": ""}
-    mutants = {"faults": 2, "caught": 1, "share": 0.5, "seconds": 1550.0, "workers": 2, "results": [survivor, caught]}
-    write_atomically(measured / "mutants.json", sealed(mutants))
-    assert "Of 2 faults planted in 1 files, 1 were caught, 50.0 %, in 26 minutes with 2 workers." in trust._mutants()
-    assert "| `s` | `icl/x.py` | the same function |" in trust._mutants() and "`c`" not in trust._mutants()
+    assert "Z80" in shown and "| 1 | 3.2e−12 (two threads: claims.<wbr>a) | 0 |\n| 2 | – | – |" in shown
+    survivor = {"id": "s", "file": "icl/x.py", "reason": "the same function"}
+    mutants = {"faults": 1002, "caught": 501, "share": 0.5, "seconds": 1550.0, "workers": 2, "files": 3}
+    write_atomically(measured / "mutants.json", sealed(mutants | {"survivors": [survivor]}))
+    assert (
+        "Of 1,002 faults planted in 3 files, 501 were caught, 50.0 %, in 26 minutes with 2 workers." in trust._mutants()
+    )
+    assert '| `s` | <code class="docutils literal notranslate">icl/<wbr>x.py</code> | the same' in trust._mutants()
     resume = {"kills": 20, "while_running": 18, "seconds_undisturbed": 200, "different": 0}
-    write_atomically(measured / "trials.json", sealed({"same": {"files": 7, "different": 0}, "resume": resume}))
-    assert "Of 7 files, 0 differed." in trust._trials() and "Of 20 kills, 18 struck" in trust._trials()
+    write_atomically(measured / "trials.json", sealed({"same": {"files": 12345, "different": 0}, "resume": resume}))
+    assert "Of 12,345 files, 0 differed." in trust._trials() and "Of 20 kills, 18 struck" in trust._trials()
 
 
-def test_leeway_is_counted_and_what_has_most_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(trust, "BASELINES", tmp_path)
-    assert trust._leeway("quick") == "There are no baselines for the profile `quick`."
-    (tmp_path / "quick" / "02_preconditioned_gd").mkdir(parents=True)
-    found = {"f.x": np.array([1e-9 * (1 + 1e-15), 0.0, 1e-5, 0.05]), "f.y": np.array([0.5, 0.1, 0.02, 1e-3])}
-    monkeypatch.setattr(trust, "leeway", lambda folder, baselines, chapter: found)
-    shown = trust._leeway("quick")
-    counts = re.findall(r"\| (\d+) \|", shown)
-    assert counts == ["1", "1", "1", "3", "1"] and shown.endswith("More than 10 % only in `2: f.y`.")
+def comparison(claims=(), **shares):
+    """A made-up comparison of chapter 2, the leeway of whose columns is given."""
+    columns = [SimpleNamespace(table="f", name=name, leeway=np.array(share)) for name, share in shares.items()]
+    drift, theory = lambda: (12345, 0.5, "f.x"), lambda: (0.25, "a.claim")
+    verdicts = [SimpleNamespace(verdict=verdict) for verdict in claims]
+    return SimpleNamespace(chapter="02_y", columns=columns, claims=verdicts, drift=drift, theory=theory)
+
+
+def test_leeway_is_counted_and_what_has_most_is_named():
+    shown = trust._leeway([comparison(x=[1e-9 * (1 + 1e-15), 0.0, 1e-5, 0.05], y=[0.5, 0.1, 0.02, 1e-3])])
+    assert re.findall(r"\| (\d+) \|", shown) == ["1", "1", "1", "3", "1"]
+    assert shown.endswith(f"More than 10 % only in {trust._broken('2: f.y', code=True)}.")
+
+
+def test_claims_that_fail_are_counted_and_left_out_of_the_share():
+    shown = trust._margins([comparison(claims=["holds", "fails"])])
+    assert "| 2 | 12,345 | 50 % (f.<wbr>x) | 2 | 25 % (a.<wbr>claim) |" in shown
+    assert "In all, 12,345 numbers and 2 claims. The 1 claims that are published as failing" in shown
+    assert "failing" not in trust._margins([comparison(claims=["holds"])])
+
+
+def test_names_break_between_their_parts_only():
+    assert trust._broken("c.d_e_0.003") == "c.<wbr>d_<wbr>e_0.003"
+    assert trust._broken("icl/a_b.py") == "icl/<wbr>a_b.py"
 
 
 def test_times_are_shown_in_minutes(measured):
@@ -81,12 +98,12 @@ def test_times_are_shown_in_minutes(measured):
 
 def test_newest_versions_are_shown_with_what_they_moved(measured):
     entry = {"numbers": 5, "moved": 0, "share_of_allowed": 0.25, "at": "f.x"}
-    chapters = {"01_x": entry, "02_y": entry | {"moved": 3, "share_of_allowed": None}}
+    chapters = {"01_x": entry, "02_y": entry | {"moved": 3, "share_of_allowed": 1.5}}
     content = {"packages": 9, "versions": {"numpy": ["2.3", "2.4"], "gone": ["1.0", None]}, "chapters": chapters}
     write_atomically(measured / "newest.json", sealed(content))
     shown = trust._newest()
     assert "With 2 packages in other versions than the lock's, of 9, 3 of 10 numbers moved" in shown
-    assert "| 1 | 5 | 0 | 25 % (f.x) |" in shown and "| 2 | 5 | 3 | – (f.x) |" in shown
+    assert "| 1 | 5 | 0 | 25 % (f.<wbr>x) |" in shown and "| 2 | 5 | 3 | 150 % (f.<wbr>x) |" in shown
     assert "numpy 2.3 → 2.4, gone 1.0 → –" in shown
     write_atomically(measured / "newest.json", sealed(content | {"versions": {}}))
     assert "admonition" not in trust._newest()
@@ -102,8 +119,7 @@ def test_committed_measurements_found_no_difference():
 def test_links_become_addresses(tmp_path, monkeypatch):
     for page in trust.PAGES:
         write_atomically(tmp_path / page, "[test](repo:tests/x.py)")
-    monkeypatch.setattr(trust, "_margins", lambda profile: "")
-    monkeypatch.setattr(trust, "_leeway", lambda profile: "")
+    monkeypatch.setattr(trust, "CHAPTERS", {})
     trust.complete(tmp_path, "quick")
     assert (tmp_path / trust.PAGES[0]).read_text() == f"[test]({repository()}/blob/main/tests/x.py)"
     assert (tmp_path / "generated" / "trust_drift.md").exists()

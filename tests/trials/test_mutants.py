@@ -29,6 +29,9 @@ def toy(tmp_path):
         "tests/test_near.py": TEST.format(name="toy"),
         "tests/test_house.py": "import icl.toy\n\ndef test_looks():\n    assert '2' in open('icl/toy.py').read()\n",
         "trials/faults.toml": CAUGHT,
+        "trials/__init__.py": "",
+        "trials/toy.py": MODULE,
+        "tests/test_trial.py": TEST.format(name="toy").replace("icl", "trials"),
     }.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
@@ -64,24 +67,28 @@ def test_a_caught_fault_names_its_test_and_leaves_no_trace(toy, capsys):
     assert mutants.main(["--workers", "1"], tree) == 0
     found = measurement(tree)
     assert (found["faults"], found["caught"], found["share"]) == (1, 1, 1.0)
-    assert found["results"][0]["caught_by"] == "tests/test_near.py::test_double"
+    assert (found["files"], found["survivors"]) == (1, [])
     assert (tree / "icl" / "toy.py").read_text() == MODULE
-    assert "1 of 1 faults caught, 100.0 %" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "1 of 1 faults caught, 100.0 %" in said and "tests/test_near.py::test_double" in said
+
+
+def test_a_fault_of_the_trials_themselves_is_looked_for_in_the_copy(toy, capsys):
+    tree = toy(CAUGHT.replace("icl/toy.py", "trials/toy.py"))
+    assert mutants.main(["--workers", "1"], tree) == 0
+    assert "tests/test_trial.py::test_double" in capsys.readouterr().out
 
 
 def test_a_harmless_fault_survives_and_asks_for_a_reason(toy, capsys):
     tree = toy(HARMLESS)
     assert mutants.main(["--workers", "1"], tree) == 1
-    assert measurement(tree)["results"][0]["caught_by"] is None
+    assert measurement(tree)["survivors"] == [{"id": "renamed", "file": "icl/toy.py", "reason": ""}]
     assert "not caught: renamed (icl/toy.py): no reason given" in capsys.readouterr().out
     many = "".join(CAUGHT.replace("[three]", f"[three-{k}]").replace('"3"', f'"{k}"') for k in range(3, 22))
     assert mutants.main(["--workers", "2"], toy(many + HARMLESS)) == 1, "95 %, but no reason"
     assert mutants.main(["--workers", "2"], toy(many + HARMLESS + 'reason = "It commutes."\n')) == 0
     assert measurement(tree)["share"] == 0.95
-    assert [result["id"] for result in measurement(tree)["results"]] == [
-        *(f"three-{k}" for k in range(3, 22)),
-        "renamed",
-    ]
+    assert measurement(tree)["survivors"][0]["reason"] == "It commutes."
 
 
 def test_a_second_run_on_the_same_tree_measures_nothing_again(toy, monkeypatch):

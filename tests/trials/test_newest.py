@@ -6,7 +6,7 @@ from small_run import CHAPTER, save, small_run
 
 from icl.files import read_sealed
 from icl.validation import InputError
-from press import baselines
+from press import regression
 from press.layout import ROOT
 from trials import newest
 from trials.__main__ import commands
@@ -19,7 +19,7 @@ def gives(tmp_path, monkeypatch):
     """A baseline of a small run; returns a function that gives the run another table and measures."""
     ledger = small_run(tmp_path / "run")
     save(tmp_path / "run", ledger, TABLE)
-    baselines.write(tmp_path / "run", tmp_path / "quick", CHAPTER)
+    regression.write(tmp_path / "run", tmp_path / "quick", CHAPTER)
     monkeypatch.setattr(newest, "CHAPTERS", [CHAPTER])
     monkeypatch.setattr(newest, "BASELINES", tmp_path)
     monkeypatch.setattr(newest, "MEASUREMENTS", tmp_path)
