@@ -170,8 +170,11 @@ def violation(law: PromptLaw, weights: EffectiveParameters) -> float:
 
 
 def largest_violation(law: PromptLaw, ends: Restarts) -> float | NotRun:
-    """The largest `violation` among the ends that reached the least risk; infinite if none did, `NotRun` at d = 1."""
-    if law.d == 1:
+    """The largest `violation` among the ends that reached the least risk; infinite if none did.
+
+    `NotRun` where H Psi has rank one, which theorem 5.3 leaves out.
+    """
+    if np.linalg.matrix_rank(moments.phi(law), hermitian=True) < 2:
         return NotRun("HΨ has rank one at d = 1, where the theorem does not apply")
     reached = np.flatnonzero(ends.reached(theory.ltb_minimal_risk(law)))
     return max((violation(law, ends.weights[k]) for k in reached), default=np.inf)

@@ -44,6 +44,12 @@ def test_the_search_does_not_depend_on_the_units_of_the_labels():
     np.testing.assert_allclose(there, 1024.0**2 * here, rtol=1e-13)
 
 
+@pytest.mark.parametrize("law", experiments.laws(check_parameters("04_mlp_benefit", d=1)))
+def test_in_one_dimension_the_theorem_on_minimisers_does_not_apply(law):
+    """Nor for the singular law, which then has three covariates of which one varies."""
+    assert "rank one" in chapter.largest_violation(law, Restarts(np.zeros(0), [])).reason
+
+
 @pytest.mark.parametrize("law", experiments.laws(PARAMETERS))
 def test_minimisers_both_ways(law, rng):
     ends = chapter.descend(law, 2, rng, LinearTransformerBlock)
