@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from icl.chapters import CHAPTERS
-from icl.files import write_atomically
+from press.finished import read_run
 from press.layout import BUILD, HTML, WorkflowError, run_folder
 from press.pages import trust
 from press.sources import check_current
-from press.stage import executed, stage
+from press.stage import pages, stage
 from press.turns import turn
 
 
@@ -25,14 +25,11 @@ def build_book(profile: str) -> Path:
     check_current(run_folder(profile), CHAPTERS, profile)
     BUILD.mkdir(exist_ok=True)
     with turn(BUILD, "book") as mine:
-        source = mine.scratch / "src"
-        expected = stage(run_folder(profile), source)
+        source = stage(read_run(profile), mine.scratch / "src")
         trust.complete(source, profile)
-        built = render(source, mine.scratch / "sphinx", expected)
-        for chapter in CHAPTERS:  # readers download the notebook as it ran, without the cell that feeds the prose
-            write_atomically(
-                built / "_sources" / "notebooks" / f"{chapter}.ipynb", executed(run_folder(profile), chapter)
-            )
+        built = render(source, mine.scratch / "sphinx", pages())
+        # readers download the notebooks as they ran, in place of those that Sphinx read
+        shutil.copytree(source / "extra" / "_sources", built / "_sources", dirs_exist_ok=True)
         with mine.publishing():
             _publish(built)
     return HTML / "index.html"

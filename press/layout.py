@@ -38,7 +38,7 @@ def run_command(folder: Path, chapter: str, changed: dict[str, object]) -> str:
     return shlex.join(["python", "-m", "icl", "run", chapter, *chosen, "--out", str(folder)])
 
 
-def repository() -> str:
-    """The public address, from pyproject.toml, the one place that knows it."""
+def repository() -> str | None:
+    """The public address, from pyproject.toml, the one place that may know it; None while it is not decided."""
     with open(ROOT / "pyproject.toml", "rb") as file:
-        return tomllib.load(file)["project"]["urls"]["Repository"]
+        return tomllib.load(file)["project"].get("urls", {}).get("Repository")

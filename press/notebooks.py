@@ -1,7 +1,7 @@
 """Notebook files: the pair of .py and .ipynb, and what is tidied from an executed one.
 
-The .ipynb begins with one cell that the .py does not have: on Colab, which opens the file alone, it fetches the book's
-package and its versions. It is made here, because the address in it comes from pyproject.toml.
+Where pyproject.toml has a public address, the .ipynb begins with one cell that the .py does not have: on Colab, which
+opens the file alone, it fetches the book's package and its versions.
 """
 
 import re
@@ -37,9 +37,9 @@ if "google.colab" in sys.modules:
         sys.exit("Choose Runtime > Restart session, then run this cell again.")"""
 
 
-def colab_cell() -> nbformat.NotebookNode:
-    """The first cell of every .ipynb: hidden on the page, without effect except on Colab."""
-    cell = new_code_cell(_COLAB.format(address=repository()), metadata={"tags": ["colab", "remove-cell"]})
+def colab_cell(address: str) -> nbformat.NotebookNode:
+    """The first cell of an .ipynb with a public address: hidden on the page, without effect except on Colab."""
+    cell = new_code_cell(_COLAB.format(address=address), metadata={"tags": ["colab", "remove-cell"]})
     cell.id = "colab"
     return cell
 
@@ -72,7 +72,7 @@ def synchronise(chapter: str) -> Path:
     if paired.exists():
         for cell in nbformat.read(paired, as_version=4).cells:
             known.setdefault(_content(cell), []).append(cell.id)
-    for number, cell in enumerate(fresh.cells[1:]):
+    for number, cell in enumerate(cell for cell in fresh.cells if not _tagged(cell, "colab")):
         kept = known.get(_content(cell))
         cell.id = kept.pop(0) if kept else f"{chapter[:2]}-{number:03d}-{_short_digest(cell.source)}"
     jupytext.write(fresh, paired, fmt="ipynb")
@@ -89,7 +89,7 @@ def tidy(notebook: nbformat.NotebookNode) -> list[str]:
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
-        if "injected-parameters" in cell.metadata.get("tags", []):
+        if _tagged(cell, "injected-parameters"):
             cell.id = "injected-parameters"
             cell.metadata["tags"] = ["injected-parameters", "remove-cell"]
         if cell.cell_type == "code":
@@ -102,7 +102,7 @@ def tidy(notebook: nbformat.NotebookNode) -> list[str]:
 
 def code(notebook: nbformat.NotebookNode) -> list[tuple[str, bool]]:
     """What decides the outputs: every code cell's source, and whether it holds the parameters; not tags, not prose."""
-    return [(cell.source, "parameters" in cell.metadata.get("tags", [])) for cell in _code_cells(notebook)]
+    return [(cell.source, _tagged(cell, "parameters")) for cell in _code_cells(notebook)]
 
 
 def with_outputs(notebook: nbformat.NotebookNode, ran: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
@@ -112,29 +112,31 @@ def with_outputs(notebook: nbformat.NotebookNode, ran: nbformat.NotebookNode, na
     """
     if code(notebook) != code(ran):
         raise InputError(f"the code of {name} is not what ran last; `make book` runs it again.")
-    outputs, injected = iter(_code_cells(ran)), [cell for cell in ran.cells if _injected(cell)]
+    outputs, injected = iter(_code_cells(ran)), [cell for cell in ran.cells if _tagged(cell, "injected-parameters")]
     merged = nbformat.v4.new_notebook(metadata=ran.metadata, nbformat_minor=ran.nbformat_minor)
     for cell in notebook.cells:
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and not _tagged(cell, "colab"):
             done = next(outputs)
             cell = nbformat.from_dict({**cell, "outputs": done.outputs, "execution_count": done.execution_count})
         merged.cells.append(cell)
-        if "parameters" in cell.metadata.get("tags", []):
+        if _tagged(cell, "parameters"):
             merged.cells += injected
     return merged
 
 
 def _code_cells(notebook) -> list:
-    return [cell for cell in notebook.cells if cell.cell_type == "code" and not _injected(cell)]
+    ours = ("injected-parameters", "colab")  # not the chapter's
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and not _tagged(cell, *ours)]
 
 
-def _injected(cell) -> bool:
-    return "injected-parameters" in cell.metadata.get("tags", [])
+def _tagged(cell, *tags: str) -> bool:
+    return not set(tags).isdisjoint(cell.metadata.get("tags", []))
 
 
 def _cells(source: Path) -> list:
     """The cells that the .ipynb of a .py has."""
-    return [colab_cell(), *(cell for cell in jupytext.read(source).cells if "colab" not in _content(cell)[2])]
+    cells = [cell for cell in jupytext.read(source).cells if not _tagged(cell, "colab")]
+    return [colab_cell(repository()), *cells] if repository() else cells
 
 
 def _content(cell) -> tuple:

@@ -2,7 +2,7 @@
 
 import html
 
-from icl.chapters import citations
+from icl.chapters import CHAPTERS, citations
 from icl.claims import (
     FAILS,
     HOLDS,
@@ -15,7 +15,7 @@ from icl.claims import (
     shown_number,
     verdict_mark,
 )
-from icl.ledger import claims_of
+from press.finished import FinishedRun
 from press.pages.reading import title
 
 _METHODS = {
@@ -54,16 +54,16 @@ def papers_of(claim: Claim) -> list[str]:
     return citations.papers(claim.source)
 
 
-def claims_page(all_ledgers: list[dict]) -> str:
+def claims_page(run: FinishedRun) -> str:
     """The generated part of the claims page in MyST: the filter, and a section of cards for each chapter."""
-    parts = ["```{raw} html", _filter(all_ledgers), "```", ""]
-    for ledger in all_ledgers:
-        chapter = ledger["chapter"]
-        settings = html.escape(", ".join(f"{name} = {value}" for name, value in ledger["parameters"].items()))
-        cards = "".join(_card(chapter, claim) for claim in claims_of(ledger))
+    parts = ["```{raw} html", _filter(run), "```", ""]
+    for chapter in run.chapters:
+        parameters = chapter.ledger["parameters"].items()
+        settings = html.escape(", ".join(f"{name} = {value}" for name, value in parameters))
+        cards = "".join(_card(chapter.name, claim) for claim in chapter.claims)
         parts += [
-            f"## {int(chapter[:2])}. {title(chapter)}",
-            f"[Read the chapter](../notebooks/{chapter}.ipynb); run with {settings}.",
+            f"## {_numbered(chapter.name)}",
+            f"[Read the chapter](../notebooks/{chapter.name}.ipynb); run with {settings}.",
             "",
             "```{raw} html",
             f'<div class="icl-cards">{cards}</div>',
@@ -104,13 +104,15 @@ def _tolerance(claim: Claim) -> str:
     return " + ".join(filter(None, [fixed, statistical])) or "no difference"
 
 
-def _filter(all_ledgers: list[dict]) -> str:
-    claims = [claim for ledger in all_ledgers for claim in claims_of(ledger)]
+def _numbered(chapter: str) -> str:
+    return f"{CHAPTERS[chapter].number}. {title(chapter)}"
+
+
+def _filter(run: FinishedRun) -> str:
+    claims = run.claims
     keys = dict.fromkeys(key for claim in claims for key in papers_of(claim))
     papers = {key: citations.name(key) for key in keys if key != "companion"} | {"companion": "this book"}
-    numbered = {
-        ledger["chapter"]: f"{int(ledger['chapter'][:2])}. {title(ledger['chapter'])}" for ledger in all_ledgers
-    }
+    numbered = {chapter.name: _numbered(chapter.name) for chapter in run.chapters}
     verdicts = {word.split()[0]: word for word in (HOLDS, UNDECIDED, FAILS, NOT_RUN)}
     selects = "".join(
         _select(name, label, every, options)

@@ -2,28 +2,40 @@
 
 from icl import cite
 from icl.chapters import CHAPTERS, citations
-from press.layout import repository
 from press.pages.reading import title
 
 # `make pdf` puts a link in the place of this sentence once the file is there.
 PDF_MISSING = "The PDF of this build was not made; <code>make pdf</code> makes it and puts its link here."
 PDF_LINK = '<a href="../icl.pdf" download>The whole book as a PDF</a>, with contents, page numbers and live links.'
+_ELSEWHERE = {
+    "launch": "Every notebook also opens on Colab and Binder, from the rocket at the top of its page.",
+    "colab": "On Colab the notebook's first cell fetches the package and installs what it imports in the versions of "
+    "the lock; Binder builds its environment from the same lock. Elsewhere that cell does nothing.",
+}
 
 
-def notebooks() -> str:
-    """A MyST table of what there is of each chapter, and where it runs."""
-    place = repository().removeprefix("https://github.com/")
-    rows = ["| chapter | notebook, as it ran | numbers | run it on |", "|---|---|---|---|"]
+def notebooks(address: str | None) -> str:
+    """A MyST table of what there is of each chapter, and where it runs if the repository has a public address."""
+    rows = [["chapter", "notebook, as it ran", "numbers", "run it on"], ["---"] * 4]
     for chapter in CHAPTERS.values():
         path = f"notebooks/{chapter.name}.ipynb"
-        colab = f"[Colab](https://colab.research.google.com/github/{place}/blob/main/{path})"
-        binder = f"[Binder](https://mybinder.org/v2/gh/{place}/main?urlpath=lab/tree/{path})"
-        taken = [
+        row = [
+            f"{chapter.number}. {title(chapter.name)}",
             f'<a href="../_sources/{path}" download>{chapter.name}.ipynb</a>',
             f'<a href="../data/{chapter.name}/{chapter.name}.json" download>JSON</a>',
         ]
-        rows.append(f"| {chapter.number}. {title(chapter.name)} | {' | '.join(taken)} | {colab}, {binder} |")
-    return "\n".join(rows) + "\n"
+        if address:
+            place = address.removeprefix("https://github.com/")
+            colab = f"[Colab](https://colab.research.google.com/github/{place}/blob/main/{path})"
+            row.append(f"{colab}, [Binder](https://mybinder.org/v2/gh/{place}/main?urlpath=lab/tree/{path})")
+        rows.append(row)
+    shown = 4 if address else 3
+    return "".join(f"| {' | '.join(row[:shown])} |\n" for row in rows)
+
+
+def sentences(address: str | None) -> dict[str, str]:
+    """What pages say, in the place of `{{ name }}`, of what works only from a public address: nothing without one."""
+    return _ELSEWHERE if address else dict.fromkeys(_ELSEWHERE, "")
 
 
 def pdf() -> str:

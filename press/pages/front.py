@@ -4,7 +4,7 @@ import html
 
 from icl.chapters import CHAPTERS, catalogue
 from icl.claims import Claim, number_cells, verdict_mark
-from icl.ledger import claims_of
+from press.finished import FinishedRun
 from press.pages.claim_cards import card_address, cell_address, papers_of
 from press.pages.reading import READING_RULE, reading_minutes, title
 
@@ -20,20 +20,19 @@ def captioned(picture: str) -> str:
     return f"<figure>{picture}<figcaption><p>{_CAPTION}</p></figcaption></figure>"
 
 
-def theorems(all_ledgers: list[dict]) -> str:
+def theorems(run: FinishedRun) -> str:
     """The table of theorems as HTML, one line each: the claims with a headline, else a chapter's first."""
-    rows = "".join(_row(chapter, claim, text) for chapter, claim, text in _headlines(all_ledgers))
+    rows = "".join(_row(chapter, claim, text) for chapter, claim, text in _headlines(run))
     titles = ("theorem", "predicted", "measured", "verdict")
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     return f'<table class="icl-claims icl-theorems"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def _headlines(all_ledgers):
-    for ledger in all_ledgers:
-        entries, claims = catalogue(ledger["chapter"]), claims_of(ledger)
-        chosen = [claim for claim in claims if entries[claim.id]["headline"]] or claims[:1]
-        for claim in chosen:
-            yield ledger["chapter"], claim, entries[claim.id]["headline"] or claim.statement
+def _headlines(run: FinishedRun):
+    for chapter in run.chapters:
+        headlines = {id: entry["headline"] for id, entry in catalogue(chapter.name).items()}
+        for claim in [claim for claim in chapter.claims if headlines[claim.id]] or chapter.claims[:1]:
+            yield chapter.name, claim, headlines[claim.id] or claim.statement
 
 
 def _row(chapter: str, claim: Claim, text: str) -> str:
@@ -43,9 +42,9 @@ def _row(chapter: str, claim: Claim, text: str) -> str:
     return f"<tr><td>{where}<br>{source}</td>{number_cells(claim)}<td>{verdict}</td></tr>"
 
 
-def contents(all_ledgers: list[dict]) -> str:
+def contents(run: FinishedRun) -> str:
     """The chapters as a numbered list in MyST: title, reading time, claims, summary."""
-    counts = {ledger["chapter"]: len(ledger["claims"]) for ledger in all_ledgers}
+    counts = {chapter.name: len(chapter.claims) for chapter in run.chapters}
     minutes = [(chapter, reading_minutes(chapter.name)) for chapter in CHAPTERS.values()]
     lines = [
         f"{chapter.number}. {{doc}}`{title(chapter.name)} </notebooks/{chapter.name}>` "
@@ -57,9 +56,8 @@ def contents(all_ledgers: list[dict]) -> str:
     return "\n".join(lines) + f"\n\nAll of it takes about {hours} to read ({READING_RULE}).\n"
 
 
-def share(all_ledgers: list[dict]) -> str:
+def share(claims: list[Claim]) -> str:
     """How many papers and theorems the claims come from, as one sentence."""
-    claims = [claim for ledger in all_ledgers for claim in claims_of(ledger)]
     keys = {key for claim in claims for key in papers_of(claim)} - {"companion"}
     own = sum(papers_of(claim) == ["companion"] for claim in claims)
     return f"{len(claims) - own} of the {len(claims)} claims come from {len(keys)} papers, {own} are this book's own.\n"

@@ -10,8 +10,8 @@ import tomllib
 from icl.chapters import CHAPTERS
 from icl.claims import DRIFT
 from icl.files import sha256
-from icl.ledger import claims_of
 from icl.parameters import PROFILES
+from press.finished import FinishedRun
 from press.layout import BASELINES, CHECKPOINTS, ROOT
 from press.pages.reading import title
 from press.regression import committed_provenance
@@ -19,9 +19,9 @@ from press.regression import committed_provenance
 _METHODS = {"exact": "deterministic", "monte-carlo": "sampled", "trained": "trained on samples"}
 
 
-def making(all_ledgers: list[dict]) -> str:
+def making(run: FinishedRun) -> str:
     """The generated tables of the page «How it was made», in MyST."""
-    parts = ["## How the claims were measured", "", _methods(all_ledgers), "## Committed results", "", _results()]
+    parts = ["## How the claims were measured", "", _methods(run), "## Committed results", "", _results()]
     parts += ["## Versions", "", _versions()]
     if trained := _checkpoints():
         parts += ["## Trained weights", "", trained]
@@ -33,13 +33,13 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _methods(all_ledgers: list[dict]) -> str:
+def _methods(run: FinishedRun) -> str:
     rows = []
-    for ledger in all_ledgers:
-        methods = [claim.method for claim in claims_of(ledger)]
-        name = ledger["chapter"]
+    for chapter in run.chapters:
+        methods = [claim.method for claim in chapter.claims]
         counts = [str(methods.count(method)) for method in DRIFT]
-        rows.append([f"{{doc}}`{title(name)} </notebooks/{name}>`", *counts, str(len(ledger["figures"]))])
+        link = f"{{doc}}`{title(chapter.name)} </notebooks/{chapter.name}>`"
+        rows.append([link, *counts, str(len(chapter.figures))])
     return _table(["chapter", *(_METHODS[method] for method in DRIFT), "figures"], rows)
 
 

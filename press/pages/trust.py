@@ -9,16 +9,15 @@ import numpy as np
 from icl.chapters import CHAPTERS
 from icl.claims import FAILS, shown_number
 from icl.files import read_json, write_atomically
-from press.layout import BASELINES, MEASUREMENTS, repository, run_folder
+from press.layout import BASELINES, MEASUREMENTS, run_folder
 from press.regression import Comparison, compare
 
 _LIMITS = {1e-9: "$10^{-9}$", 1e-5: "$10^{-5}$", 0.01: "1 %", 0.1: "10 %"}
 _LOOSE = max(_LIMITS)
-PAGES = ("book/trust.md", "book/checklists.md")
 
 
 def complete(tree: Path, profile: str) -> None:
-    """Write the generated tables into a staged tree, and turn `repo:` links of its pages into addresses."""
+    """Write the generated tables into a staged tree."""
     measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest(), "times": _times()}
     compared = [name for name in CHAPTERS if (BASELINES / profile / name).is_dir()]
     found = [compare(run_folder(profile), BASELINES / profile, name) for name in compared]
@@ -26,9 +25,6 @@ def complete(tree: Path, profile: str) -> None:
     tables = {"margins": _margins(found) if found else none, "leeway": _leeway(found) if found else none, **measured}
     for name, text in tables.items():
         write_atomically(tree / "generated" / f"trust_{name}.md", text + "\n")
-    for page in PAGES:
-        text = (tree / page).read_text(encoding="utf-8")
-        write_atomically(tree / page, text.replace("](repo:", f"]({repository()}/blob/main/"))
 
 
 def _margins(found: list[Comparison]) -> str:

@@ -1,4 +1,4 @@
-"""The first cell of every notebook: nothing here; on Colab, the package from its repository in the lock's versions."""
+"""The first cell of notebooks with a public address: on Colab, the package from there in the lock's versions."""
 
 import ast
 import os
@@ -10,34 +10,34 @@ import pytest
 
 from icl.chapters import CHAPTERS
 from press.layout import NOTEBOOKS, ROOT, repository
+from press.notebooks import colab_cell
 
-
-def first_cell(chapter):
-    return nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4).cells[0]
+ADDRESS = "https://example.org/book"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_every_notebook_begins_with_it_and_the_page_hides_it(chapter):
-    cell = first_cell(chapter)
-    assert repository() in cell.source and {"colab", "remove-cell"} <= set(cell.metadata["tags"])
+def test_every_notebook_begins_with_it_where_there_is_an_address(chapter):
+    cell = nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4).cells[0]
+    assert ("colab" in cell.metadata.get("tags", [])) == (repository() is not None)
+    assert repository() is None or repository() in cell.source and "remove-cell" in cell.metadata["tags"]
 
 
 def test_elsewhere_it_does_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("a command was run"))
     before = list(sys.path)
-    exec(first_cell("01_one_step_gd").source, {})
+    exec(colab_cell(ADDRESS).source, {})
     assert sys.path == before and list(tmp_path.iterdir()) == []
 
 
 def test_on_colab_it_brings_the_package_and_its_versions(tmp_path):
-    """The committed cell in a fresh Python with a faked google.colab; git is told that the address is this checkout."""
+    """The cell in a fresh Python with a faked google.colab; git is told that the address is this checkout."""
     fake = "import sys, types; sys.modules['google.colab'] = types.ModuleType('google.colab')\n"
     check = "\nimport icl, numpy; print(icl.__file__, numpy.__version__)"
     settings = {
         "GIT_CONFIG_COUNT": "2",
         "GIT_CONFIG_KEY_0": f"url.{ROOT.as_uri()}.insteadOf",
-        "GIT_CONFIG_VALUE_0": repository(),
+        "GIT_CONFIG_VALUE_0": ADDRESS,
         "GIT_CONFIG_KEY_1": "safe.directory",
         "GIT_CONFIG_VALUE_1": "*",
         "PIP_NO_INDEX": "1",
@@ -45,7 +45,7 @@ def test_on_colab_it_brings_the_package_and_its_versions(tmp_path):
     }
     for _ in range(2):  # run again after a restart of the session, it finds what it fetched
         result = subprocess.run(
-            [sys.executable, "-P", "-c", fake + first_cell("01_one_step_gd").source + check],
+            [sys.executable, "-P", "-c", fake + colab_cell(ADDRESS).source + check],
             cwd=tmp_path, env=os.environ | settings, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert result.returncode == 0, result.stderr

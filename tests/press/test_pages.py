@@ -7,15 +7,21 @@ from bs4 import BeautifulSoup
 
 from icl.chapters import CHAPTERS
 from icl.claims import Claim
+from press.finished import FinishedChapter, FinishedRun
 from press.pages import chapter_map, claim_cards, front, reading
 
 
-def ledger(chapter="01_one_step_gd", **changes):
+def run(*names, **changes) -> FinishedRun:
+    """Chapters with one claim each and nothing else, chapter 1 where none is named."""
+    return FinishedRun("quick", None, tuple(chapter(name, **changes) for name in names or ["01_one_step_gd"]))
+
+
+def chapter(name, **changes) -> FinishedChapter:
     claim = dict(
         id="thm1.risk", source="Mahankali et al. (2024), Theorem 1", statement="1 < 2.", method="exact",
         relation="equal", predicted=1.0, measured=2.0, stderr=0.0, tolerance=0.5, verdict="fails", reason="", cell=7,
     )  # fmt: skip
-    return dict(chapter=chapter, parameters={"d": 5}, claims=[claim | changes], numbers={}, figures={})
+    return FinishedChapter(name, {"parameters": {"d": 5}}, [Claim(**claim | changes)], None, {})
 
 
 def soup(text):
@@ -23,22 +29,21 @@ def soup(text):
 
 
 def test_a_failing_claim_is_shown_as_failing():
-    card = soup(claim_cards.claims_page([ledger()])).select_one("#claim-thm1\\.risk")
+    card = soup(claim_cards.claims_page(run())).select_one("#claim-thm1\\.risk")
     assert card["data-verdict"] == "fails" and card["data-paper"] == "mahankali2024" and "1 < 2." in card.get_text()
-    row = soup(front.theorems([ledger()])).select_one("tbody tr").get_text(" ")
+    row = soup(front.theorems(run())).select_one("tbody tr").get_text(" ")
     assert "fails" in row and "one step of gradient descent" in row
 
 
 def test_a_claim_that_was_not_run_says_why():
     gone = dict(predicted=None, measured=None, stderr=None, tolerance=None)
-    page = claim_cards.claims_page([ledger(verdict="not run at this profile", reason="needs <hours>", **gone)])
-    assert "needs <hours>" in soup(page).select_one(".icl-card").get_text()
-    assert "needs <hours>" in soup(front.theorems([ledger(verdict="not run at this profile", reason="needs <hours>",
-                                                          **gone)])).get_text()  # fmt: skip
+    left_out = run(verdict="not run at this profile", reason="needs <hours>", **gone)
+    assert "needs <hours>" in soup(claim_cards.claims_page(left_out)).select_one(".icl-card").get_text()
+    assert "needs <hours>" in soup(front.theorems(left_out)).get_text()
 
 
 def test_a_chapter_without_a_headline_shows_its_first_claim():
-    text = front.theorems([ledger(id="thm1.step_size", statement="The first statement.")])
+    text = front.theorems(run(id="thm1.step_size", statement="The first statement."))
     assert "The first statement." in soup(text).get_text()
 
 
@@ -49,7 +54,7 @@ def test_links_of_a_table_go_to_cards_only_for_claims():
 
 
 def test_a_claim_decided_outside_a_notebook_links_to_its_chapter():
-    claim = Claim(**ledger(cell=None)["claims"][0])
+    (claim,) = run(cell=None).claims
     assert claim_cards.cell_address("01_one_step_gd", claim) == "../notebooks/01_one_step_gd.html"
 
 
@@ -85,7 +90,6 @@ def test_reading_time_grows_with_the_text(tmp_path, monkeypatch):
     assert (reading.reading_minutes("short"), reading.reading_minutes("long")) == (5, 20)
 
 
-def test_the_list_of_chapters_counts(monkeypatch):
-    everything = [ledger(name) for name in CHAPTERS]
-    text = front.contents(everything)
+def test_the_list_of_chapters_counts():
+    text = front.contents(run(*CHAPTERS))
     assert len(re.findall(r"^\d\. ", text, flags=re.M)) == len(CHAPTERS) and "1 claims" in text

@@ -1,14 +1,22 @@
-"""The staged tree: what the prose pastes is what the ledgers hold, and no failed notebook gets in."""
+"""The staged tree: what the prose pastes is what the ledgers hold, no failed run gets in, no link leads nowhere."""
+
+import re
 
 import fake_run
 import nbformat
 import pytest
+import yaml
 from nbformat.v4 import new_output
 
 from icl.chapters import CHAPTERS, catalogue
 from icl.validation import InputError
-from press.stage import stage
+from press import notebooks
+from press import stage as staging
+from press.finished import read_run
+from press.layout import ROOT
+from press.stage import pages, stage
 
+ADDRESS = "https://example.org/someone/book"
 CHAPTER = next(iter(CHAPTERS))
 
 
@@ -30,7 +38,7 @@ def glued(tree, chapter) -> dict[str, dict]:
 
 
 def test_prose_gets_the_ledger_s_numbers(run, tmp_path):
-    stage(run, tmp_path / "src")
+    stage(read_run("quick", run), tmp_path / "src")
     for chapter in CHAPTERS:
         shown, claim = glued(tmp_path / "src", chapter), next(iter(catalogue(chapter)))
         numbers = {name: float(data["text/plain"]) for name, data in shown.items() if "text/html" not in data}
@@ -42,19 +50,59 @@ def test_prose_gets_the_ledger_s_numbers(run, tmp_path):
         assert (tmp_path / "src" / "extra" / "data" / chapter / "f.csv").read_text() == "x\n1\n2\n"
 
 
-def test_pages_and_claims(run, tmp_path):
-    pages = stage(run, tmp_path / "src")
-    assert all(f"notebooks/{chapter}" in pages for chapter in CHAPTERS)
-    claims = (tmp_path / "src" / "generated" / "claims.md").read_text()
+def test_claims_and_what_is_downloaded(run, tmp_path):
+    tree = stage(read_run("quick", run), tmp_path / "src")
+    assert all((tree / f"{page}.md").exists() or (tree / f"{page}.ipynb").exists() for page in pages())
+    claims = (tree / "generated" / "claims.md").read_text()
     assert all(f"<code>{next(iter(catalogue(chapter)))}</code>" in claims for chapter in CHAPTERS)
     assert "5 standard errors" in claims
+    downloaded = nbformat.read(tree / "extra" / "_sources" / "notebooks" / f"{CHAPTER}.ipynb", as_version=4)
+    assert downloaded.cells[0].id != "glue" and "icl-anchors" not in str(downloaded)
 
 
-def test_a_failed_notebook_does_not_get_in(run, tmp_path):
-    stage(run, tmp_path / "src")
-    before = sorted(tmp_path.joinpath("src").rglob("*"))
+def test_a_failed_notebook_does_not_get_in(run):
     error = new_output("error", ename="ValueError", evalue="no", traceback=[])
     fake_run.write(run, outputs=[error])
     with pytest.raises(InputError, match=f"{CHAPTER}.ipynb .* holds an error; run the chapter again"):
-        stage(run, tmp_path / "src")
-    assert sorted(tmp_path.joinpath("src").rglob("*")) == before
+        read_run("quick", run)
+
+
+@pytest.mark.parametrize("address", [None, ADDRESS])
+def test_an_address_turns_on_all_that_needs_one_and_nothing_leads_nowhere(run, tmp_path, monkeypatch, address):
+    monkeypatch.setattr(staging, "repository", lambda: address)
+    tree = stage(read_run("quick", run), tmp_path / "src")
+    config = yaml.safe_load((tree / "_config.yml").read_text())
+    texts = {path.name: path.read_text() for path in tree.rglob("*") if path.suffix in (".md", ".cff", ".yml")}
+    everything = "".join(texts.values()) + "".join(config["parse"]["myst_substitutions"].values())
+    on = address is not None
+    assert ("launch_buttons" in config, "repository" in config, config["html"]["use_repository_button"]) == (on,) * 3
+    for word in ("mybinder.org", "colab.research.google.com", "Every notebook also opens", "repository-code", ADDRESS):
+        assert (word in everything) == on, word
+    assert "(repo:" not in everything
+    shown = f"[test]({ADDRESS}/blob/main/tests/test_house.py)" if on else "`tests/test_house.py`"
+    assert shown in texts["trust.md"]
+
+
+@pytest.mark.parametrize("address", [None, ADDRESS])
+def test_the_address_is_no_part_of_what_ran(tmp_path, monkeypatch, address):
+    """A run made without the address serves with it, and the other way round."""
+    monkeypatch.setattr(notebooks, "repository", lambda: None if address else ADDRESS)
+    old = _synchronised(tmp_path, monkeypatch)
+    monkeypatch.setattr(notebooks, "repository", lambda: address)
+    merged = notebooks.with_outputs(_synchronised(tmp_path, monkeypatch), old, "x")
+    assert [cell.source for cell in merged.cells][-1] == "x = 1"
+    assert ("colab" in merged.cells[0].metadata.get("tags", [])) == (address is not None)
+
+
+def _synchronised(folder, monkeypatch):
+    monkeypatch.setattr(notebooks, "NOTEBOOKS", folder)
+    (folder / "nb.py").write_text("# %% [markdown]\n# # Title\n\n# %%\nx = 1\n")
+    return nbformat.read(notebooks.synchronise("nb"), as_version=4)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem)
+def test_what_the_pages_name_is_there(path):
+    text = path.read_text(encoding="utf-8")
+    assert [file for file in re.findall(r"\]\(repo:([^)]+)\)", text) if not (ROOT / file).exists()] == []
+    targets = re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    assert set(re.findall(r"`make ([\w-]+)", text)) <= set(targets)

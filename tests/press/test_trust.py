@@ -1,4 +1,4 @@
-"""The page on trust shows what was measured, and every link of it leads to a file of the repository."""
+"""The page on trust shows what was measured."""
 
 import re
 from types import SimpleNamespace
@@ -7,26 +7,8 @@ import numpy as np
 import pytest
 
 from icl.files import sealed, write_atomically
-from press.layout import MEASUREMENTS, ROOT, repository
+from press.layout import MEASUREMENTS
 from press.pages import trust
-
-LINKS = [
-    (page, path)
-    for page in trust.PAGES
-    for path in re.findall(r"\]\(repo:([^)]+)\)", (ROOT / page).read_text(encoding="utf-8"))
-]
-
-
-@pytest.mark.parametrize("page, path", LINKS)
-def test_links_lead_to_the_repository(page, path):
-    assert (ROOT / path).exists()
-
-
-@pytest.mark.parametrize("page", trust.PAGES)
-def test_commands_exist(page):
-    targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
-    named = set(re.findall(r"`make ([\w-]+)", (ROOT / page).read_text(encoding="utf-8")))
-    assert named and named <= targets
 
 
 @pytest.fixture
@@ -114,15 +96,6 @@ def test_committed_measurements_found_no_difference():
     content = trust._measured("trials") or {}
     assert all(trial["different"] == 0 for trial in content.values() if isinstance(trial, dict))
     assert MEASUREMENTS.name == "measurements"
-
-
-def test_links_become_addresses(tmp_path, monkeypatch):
-    for page in trust.PAGES:
-        write_atomically(tmp_path / page, "[test](repo:tests/x.py)")
-    monkeypatch.setattr(trust, "CHAPTERS", {})
-    trust.complete(tmp_path, "quick")
-    assert (tmp_path / trust.PAGES[0]).read_text() == f"[test]({repository()}/blob/main/tests/x.py)"
-    assert (tmp_path / "generated" / "trust_drift.md").exists()
 
 
 def test_shares_are_read_at_a_glance():
