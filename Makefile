@@ -22,7 +22,7 @@ book: setup
 	@$(BIN)/python -m icl summary --profile "$$PROFILE"
 
 pdf: book browser
-	@$(BIN)/python -m icl pdf
+	@$(BIN)/python -m icl pdf --profile "$$PROFILE"
 
 test: setup browser
 	@press/test

@@ -22,12 +22,10 @@ def build_book(profile: str) -> Path:
     than stands here, the build fails, a page is missing, or a later build has overtaken this one; the book that was
     there before then stays as it was.
     """
-    check_current(run_folder(profile), CHAPTERS, profile)
     BUILD.mkdir(exist_ok=True)
     with turn(BUILD, "book") as mine:
-        source = stage(read_run(profile), mine.scratch / "src")
-        trust.complete(source, profile)
-        built = render(source, mine.scratch / "sphinx", pages())
+        source = write_source(profile, mine.scratch / "src")
+        built = render(source, mine.scratch / "sphinx")
         # readers download the notebooks as they ran, in place of those that Sphinx read
         shutil.copytree(source / "extra" / "_sources", built / "_sources", dirs_exist_ok=True)
         with mine.publishing():
@@ -35,25 +33,37 @@ def build_book(profile: str) -> Path:
     return HTML / "index.html"
 
 
-def render(source: Path, output: Path, expected: list[str]) -> Path:
-    """Run Jupyter Book on a staged tree; returns the folder of HTML.
+def write_source(profile: str, tree: Path) -> Path:
+    """The tree that Jupyter Book builds from the profile's run, written into the folder `tree`; returns it.
 
-    Raises WorkflowError for any warning of Sphinx and where one of the `expected` pages or the index is missing.
+    Raises InputError where a run is missing or damaged, WorkflowError where it is of other code than stands here.
+    """
+    check_current(run_folder(profile), CHAPTERS, profile)
+    stage(read_run(profile), tree)
+    trust.complete(tree, profile)
+    return tree
+
+
+def render(source: Path, output: Path, builder: str = "html") -> Path:
+    """Run Jupyter Book on a staged tree; returns the folder of HTML, of one page with the builder `singlehtml`.
+
+    Raises WorkflowError for any warning of Sphinx and where a page or the index is missing.
     """
     jupyter_book = Path(sys.executable).with_name("jupyter-book")
-    command = [str(jupyter_book), "build", "--all", "-W", "-n", "--keep-going", "-q"]
+    command = [str(jupyter_book), "build", "--all", "-W", "-n", "--keep-going", "-q", "--builder", builder]
     result = subprocess.run(
         [*command, "--path-output", str(output), str(source)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    built = output / "_build" / "html"
+    built = output / "_build" / builder
     complaints = [
         line for line in result.stdout.splitlines() if "WARNING" in line or "ERROR" in line or "Error" in line
     ]
     if result.returncode or complaints:
         raise WorkflowError("the book was not built:\n" + "\n".join(complaints or result.stdout.splitlines()[-20:]))
+    expected = pages() if builder == "html" else pages()[:1]
     missing = [page for page in expected if not (built / f"{page}.html").exists()]
     if missing or not (built / "index.html").exists():
         raise WorkflowError(f"the book was built without {', '.join(missing) or 'index.html'}.")

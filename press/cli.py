@@ -137,12 +137,13 @@ def book(profile):
 
 
 @commands.command()
-def pdf():
-    """Print the built book to a PDF, and link it from the page of downloads."""
+@profile_option
+def pdf(profile):
+    """Print the book to a PDF, and link it from the built page of downloads."""
     from press.pdf import build_pdf
 
     click.echo("pdf: printing the book twice, the second time with page numbers in its contents …", err=True)
-    click.echo(f"The book as a PDF: {build_pdf()}")
+    click.echo(f"The book as a PDF: {build_pdf(profile)}")
 
 
 @commands.command("summary")

@@ -14,6 +14,8 @@ from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 def setup(app) -> ExtensionMetadata:
     """Connect the three steps; Sphinx calls this."""
     app.setup_extension("sphinx_exercise")
+    # Those of html serve there too; with some of its own, Sphinx would look for no other extension's.
+    app.registry.translation_handlers.pop("singlehtml", None)
     app.connect("env-get-updated", _number_by_chapter, priority=900)  # after Sphinx has counted through the book
     app.connect("doctree-read", _separate_ids)
     app.connect("doctree-resolved", _link_both_ways)
@@ -36,11 +38,12 @@ def _separate_ids(app, doctree) -> None:
             section["ids"] = [f"{node['label']}-{id}" for id in section["ids"]]
 
 
-def _link_both_ways(app, doctree, page) -> None:
+def _link_both_ways(app, doctree, _) -> None:
+    numbers = {label: k for page in app.env.toc_fignumbers.values() for label, k in page.get("exercise", {}).items()}
     exercises = {node["label"]: node for node in doctree.findall(exercise_enumerable_node)}
     for solution in doctree.findall(solution_node):
         exercise, title = exercises[solution["target_label"]], solution[0]
-        number = ".".join(map(str, app.env.toc_fignumbers[page]["exercise"][exercise["label"]]))
+        number = ".".join(map(str, numbers[exercise["label"]]))
         title.children = []  # a link inside would swallow the click that unfolds the solution
         title += nodes.Text(f"Solution of Exercise {number}")
         exercise += _link("Solution", solution["label"])

@@ -1,13 +1,14 @@
-"""The whole book as one PDF: the built pages in one document, printed by Chromium.
+"""The whole book as one PDF: Sphinx writes it as one page (`singlehtml`), Chromium prints that.
 
-The pages of `_build/html` go, in the order of the table of contents, into one HTML document with ids and links of its
-own. It is printed twice: the first print tells on which page each section starts, the second carries these numbers in
-its table of contents.
+It is printed twice: the first print tells on which page each section starts, the second carries these numbers in its
+table of contents.
 """
 
 import html
+import logging
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 import yaml
@@ -15,6 +16,7 @@ from bs4 import BeautifulSoup, Tag
 from pypdf import PdfReader, PdfWriter
 
 from icl.files import write_atomically
+from press.book import render, write_source
 from press.chromium import HOW_TO_GET_ONE, chromium, ready
 from press.layout import BUILD, HTML, ROOT, WorkflowError
 from press.pages.downloads import PDF_LINK, PDF_MISSING
@@ -26,86 +28,71 @@ _FOOTER = (
     '<div style="font: 8pt sans-serif; width: 100%; margin: 0 18mm; display: flex; justify-content: space-between">'
     '<span class="title"></span><span class="pageNumber"></span></div>'
 )
-_REFERENCES = re.compile(r'(\bid="|\bfor="|\baria-\w+="|(?:xlink:)?href="#|url\(#)([^")]+)|#(icl-\w+)(?= \*)')
+logging.getLogger("pypdf").setLevel(logging.ERROR)  # what it says of Chromium's count of objects helps nobody
 
 
-def build_pdf() -> Path:
-    """Print the built book to `_build/icl.pdf` and link it from the page of downloads; returns its path.
+def build_pdf(profile: str) -> Path:
+    """Print the profile's book to `_build/icl.pdf` and link it from the built page of downloads; returns its path.
 
-    Raises WorkflowError where the book was not built, no Chromium is there, or an equation was not rendered.
+    Raises InputError where a run is missing, WorkflowError where it is of other code, the book was not built, no Chromium is there, or an
+    equation was not rendered.
     """
     if not (HTML / "index.html").exists():
         raise WorkflowError(f"there is no book in {HTML}; run `make book` first.")
     if not ready():
         raise WorkflowError(f"the PDF is printed by Chromium, and none was found; {HOW_TO_GET_ONE}, then `make pdf`.")
-    contents, body = _book()
-    folder = BUILD / "print"
-    numbers: dict[str, int] = {}
-    with chromium() as browser:
-        for name in ("first", "second"):
-            document = write_atomically(folder / "book.html", _document(_contents_page(contents, numbers), body))
-            _print(browser, document, folder / f"{name}.pdf")
-            numbers = _page_numbers(folder / f"{name}.pdf")
-    _finish(folder / "second.pdf")
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix=".pdf-") as scratch:
+        source = write_source(profile, Path(scratch) / "src")
+        _print_page(render(source, Path(scratch) / "sphinx", "singlehtml"))
     shutil.copy(PDF, HTML / PDF.name)
     page = HTML / "book" / "take_along.html"
-    page.write_text(page.read_text(encoding="utf-8").replace(PDF_MISSING, PDF_LINK), encoding="utf-8")
+    write_atomically(page, page.read_text(encoding="utf-8").replace(PDF_MISSING, PDF_LINK))
     return PDF
 
 
-def _book() -> tuple[list[tuple[int, str, str]], str]:
-    """The contents as (level, id, title), and all articles with ids and links that are unique in one document."""
-    names, contents, parts = pages(), [], []
-    for name in names:
-        soup = BeautifulSoup((HTML / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
-        article = soup.select_one("article.bd-article")
-        slug = _slug(name)
-        _rewrite_links(article, name, names)
-        for mark in article.select("a.headerlink, script, .icl-filter, noscript"):
-            mark.decompose()
-        for folded in article.select("details:not(.hide)"):
-            folded["open"] = ""
-        for heading in article.select("h1, h2"):
-            section = heading.find_parent("section")
-            target = slug if heading.name == "h1" else f"{slug}--{section['id']}"
-            contents.append((int(heading.name[1]), target, heading.decode_contents()))
-        parts.append(f'<section class="page" id="{slug}">{_prefixed(article.decode_contents(), slug)}</section>')
-    return contents, "\n".join(parts)
+def _print_page(folder: Path) -> None:
+    """The PDF of the single page that Sphinx built in `folder`."""
+    soup = BeautifulSoup((folder / f"{pages()[0]}.html").read_text(encoding="utf-8"), "html.parser")
+    article = soup.select_one("article.bd-article")
+    contents = _for_paper(article)
+    numbers: dict[str, int] = {}
+    with chromium() as browser:
+        for name in ("first", "second"):
+            text = _document(soup, _contents_page(contents, numbers), article)
+            _print(browser, write_atomically(folder / "print.html", text), folder / f"{name}.pdf")
+            numbers = _page_numbers(folder / f"{name}.pdf")
+    _finish(folder / "second.pdf")
 
 
-def _slug(name: str) -> str:
-    return name.replace("/", "-")
+def _for_paper(article: Tag) -> list[tuple[int, str, str]]:
+    """Make the article what paper can show; returns the contents as (level, id, title).
 
-
-def _rewrite_links(article: Tag, name: str, names: list[str]) -> None:
-    """Links between pages become links within the document; files that do not travel along lose theirs."""
+    Pages begin on new sheets, their headings are no longer below the first page's, links lead within the document, and
+    those to files that do not travel along are gone.
+    """
+    for gone in article.select("a.headerlink, script, link, .icl-filter, noscript"):
+        gone.decompose()
+    for folded in article.select("details:not(.hide)"):
+        folded["open"] = ""
+    for start in article.select("span[id^=document-]"):
+        page = start.find_next_sibling("section")
+        page["class"] = [*page.get("class", []), "page"]
+        for heading in page.select(":is(section, .page) > :is(h2, h3, h4, h5, h6)"):
+            heading.name = f"h{int(heading.name[1]) - 1}"
+    starts = {Path(page).name: f"document-{page}" for page in pages()}
     for link in article.select("a[href]"):
-        address = link["href"]
-        path, _, fragment = address.partition("#")
-        if not path or re.match(r"\w+:", address):
-            continue  # _prefixed sees to links within a page
-        target = (Path(name).parent / path).as_posix()
-        parts: list[str] = []
-        for part in target.split("/"):
-            parts = parts[:-1] if part == ".." else [*parts, part]
-        target = "/".join(part for part in parts if part != ".").removesuffix(".html")
-        if target in names:
-            link["href"] = f"#!{_slug(target)}--{fragment}" if fragment else f"#!{_slug(target)}"
+        page, _, anchor = link["href"].partition("#")
+        if re.match(r"\w+:", page) or not page:
+            continue
+        if page.endswith(".html"):  # written as raw HTML, from page to page; Sphinx's own are within the document
+            link["href"] = f"#{anchor or starts[Path(page).stem]}"
         else:
             link.unwrap()
-
-
-def _prefixed(markup: str, slug: str) -> str:
-    def own(match: re.Match) -> str:
-        if match[3]:  # a rule of an inlined figure
-            return f"#{slug}--{match[3]}"
-        if match[2].startswith("!"):
-            return f"{match[1]}{match[2][1:]}"
-        if match[1].startswith("aria-") and not re.match(r"aria-(labelledby|describedby|controls)", match[1]):
-            return match[0]
-        return match[1] + " ".join(f"{slug}--{id}" for id in match[2].split())
-
-    return _REFERENCES.sub(own, markup)
+    contents = []
+    for k, heading in enumerate(article.select("section > h1, section > h2")):
+        heading["id"] = f"heading-{k}"  # two chapters have a section «The theorem»
+        contents.append((int(heading.name[1]), heading["id"], heading.decode_contents()))
+    return contents
 
 
 def _contents_page(contents: list[tuple[int, str, str]], numbers: dict[str, int]) -> str:
@@ -116,19 +103,18 @@ def _contents_page(contents: list[tuple[int, str, str]], numbers: dict[str, int]
     return f'<section class="page" id="contents"><h1>Contents</h1><ol>{lines}</ol></section>'
 
 
-def _document(contents: str, body: str) -> str:
+def _document(soup: BeautifulSoup, contents: str, article: Tag) -> str:
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    static = (HTML / "_static").resolve().as_uri()
-    first = (HTML / f"{pages()[0]}.html").read_text(encoding="utf-8")
-    sheets = re.findall(r'<link[^>]*href="\.\./_static/([^"]+\.css)[^"]*"', first)
-    styles = "".join(f'<link rel="stylesheet" href="{static}/{sheet}">' for sheet in [*sheets, "print.css"])
-    mathjax = re.search(r"<script>window\.MathJax = .*?</script>", first).group()
-    title = html.escape(config["title"])
+    title, static = html.escape(config["title"]), "_static"
+    sheets = "".join(map(str, soup.select("head link[rel=stylesheet]")))
+    mathjax = next(str(script) for script in soup.select("script") if "window.MathJax" in script.text)
     cover = f'<section id="cover"><h1>{title}</h1><p>{config["author"]}</p><p>{config["copyright"]}</p></section>'
     return (
-        f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{title}</title>{styles}'
-        f'{mathjax}<script defer src="{static}/{config["sphinx"]["config"]["mathjax_path"]}"></script></head>'
-        f'<body class="icl-print"><main>{cover}{contents}{body}</main></body></html>'
+        f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{title}</title>{sheets}'
+        f'<link rel="stylesheet" href="{static}/print.css">{mathjax}'
+        f'<script defer src="{static}/{config["sphinx"]["config"]["mathjax_path"]}"></script></head>'
+        f'<body class="icl-print"><main>{cover}{contents}<div class="page" id="document-{pages()[0]}">'
+        f"{article.decode_contents()}</div></main></body></html>"
     )
 
 
@@ -161,6 +147,6 @@ def _finish(printed: Path) -> None:
     writer = PdfWriter(clone_from=PdfReader(printed))
     writer.metadata = {"/Title": config["title"], "/Author": config["author"], "/Producer": "Chromium, pypdf"}
     writer.page_mode = "/UseOutlines"
-    temporary = printed.with_name("icl.pdf")
+    temporary = PDF.with_name(f".{PDF.name}.new")
     writer.write(temporary)
     temporary.replace(PDF)

@@ -1,10 +1,10 @@
-"""The PDF, printed from two of the book's pages: numbers, links, equations and figures are whole."""
+"""The PDF, printed from a few of the book's pages: numbers, links, equations and figures are whole."""
 
-import os
 import re
 from contextlib import nullcontext
 
 import pytest
+from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
 from press import pdf
@@ -12,25 +12,36 @@ from press.layout import HTML, WorkflowError
 from press.pages.downloads import PDF_MISSING
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
-PAGES = ["book/notation", "book/map", "book/take_along"]
+PAGES = ["book/map", "book/notation", "book/take_along"]  # beside the front page
 
 
 @pytest.fixture(scope="module")
 def printed(browser, tmp_path_factory):
+    """The path of a PDF of some pages, and the folder of the built book that links it."""
     folder = tmp_path_factory.mktemp("pdf")
-    small = folder / "html"
-    (small / "book").mkdir(parents=True)
-    os.symlink(HTML / "_static", small / "_static")
-    for name in [*PAGES, "index"]:
-        (small / f"{name}.html").write_bytes((HTML / f"{name}.html").read_bytes())
-    patch = pytest.MonkeyPatch()
-    replaced = {"HTML": small, "BUILD": folder, "PDF": folder / "icl.pdf", "pages": lambda: PAGES}
+    html = folder / "html"
+    (html / "book").mkdir(parents=True)
+    for name in ("index", "book/take_along"):
+        (html / f"{name}.html").write_bytes((HTML / f"{name}.html").read_bytes())
+    render = pdf.render
+    replaced = {"HTML": html, "BUILD": folder, "PDF": folder / "icl.pdf"}
     replaced["chromium"] = lambda: nullcontext(browser)  # playwright runs once a thread
-    for name, value in replaced.items():
-        patch.setattr(pdf, name, value)
-    path = pdf.build_pdf()
-    patch.undo()
-    return path, small
+    replaced["render"] = lambda *arguments: _fewer_pages(render(*arguments))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in replaced.items():
+            patch.setattr(pdf, name, value)
+        return pdf.build_pdf("quick"), html
+
+
+def _fewer_pages(built):
+    path = built / "book" / "introduction.html"
+    soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    for start in soup.select("span[id^=document-]"):
+        if start["id"].removeprefix("document-") not in PAGES:
+            start.find_next_sibling("section").decompose()
+            start.decompose()
+    path.write_text(str(soup), encoding="utf-8")
+    return built
 
 
 def test_contents_give_the_page_on_which_each_section_stands(printed):
@@ -39,9 +50,12 @@ def test_contents_give_the_page_on_which_each_section_stands(printed):
     contents = next(text for text in texts if text.startswith("Contents"))
     flowing = [" ".join(text.split()) for text in texts]
     lines = re.findall(r"^(.+?)\s+(\d+)$", contents, flags=re.M)
-    assert [title for title, _ in lines[:2]] == ["Setup and notation", "The task"] and len(lines) >= 8
+    titles = [title for title, _ in lines]
+    assert titles[:2] == ["In-context learning, executed", "The theorems"] and len(lines) >= 14
     for title, number in lines:
         assert title in flowing[int(number) - 1], f"{title} is not on page {number}"
+    started = [int(dict(lines)[title]) for title in ("The map", "Setup and notation")]
+    assert all(flowing[number - 1].startswith(("The map", "Setup")) for number in started), "a page begins a sheet"
     for number, text in enumerate(texts, 1):
         assert text.rstrip().endswith(str(number)) or f"\n{number}\n" in text, f"page {number} does not say so"
 
@@ -49,12 +63,13 @@ def test_contents_give_the_page_on_which_each_section_stands(printed):
 def test_links_stay_within_the_document_and_headings_are_its_outline(printed):
     reader = PdfReader(printed[0])
     titles = [item.title for item in reader.outline if not isinstance(item, list)]
-    assert any("map" in title for title in titles)
-    assert {"book-notation", "book-map", "book-take_along"} <= {name.strip("/") for name in reader.named_destinations}
-    addresses = [
-        note.get_object().get("/A", {}).get("/URI", "") for page in reader.pages for note in page.get("/Annots", [])
-    ]
+    assert {"The map", "Setup and notation"} <= set(titles) and "The task" not in titles, "a chapter is at the top"
+    assert {f"document-{page}" for page in PAGES} <= {name.strip("/") for name in reader.named_destinations}
+    notes = [note.get_object() for page in reader.pages for note in page.get("/Annots", [])]
+    addresses = [note.get("/A", {}).get("/URI", "") for note in notes]
     assert addresses and not any(address.startswith("file:") for address in addresses)
+    leads = {str(note.get("/Dest")).strip("/") for note in notes}
+    assert "document-book/take_along" in leads, "a link of the front page"
     assert "CreationDate" not in str(reader.metadata) and reader.metadata.title == "In-context learning, executed"
 
 
@@ -65,19 +80,20 @@ def test_the_page_of_downloads_links_it(printed):
     assert (html / "icl.pdf").read_bytes() == path.read_bytes()
 
 
-def test_ids_and_links_get_the_page_they_come_from():
-    text = (
-        '<a href="#x"></a><b id="x"></b><g clip-path="url(#p)"></g><use xlink:href="#p"></use><a href="#!b--y"></a>'
-        '<style>#icl-f *{}</style><svg id="icl-f" aria-label="A map" aria-labelledby="x y"></svg>'
+def test_pages_written_as_html_are_linked_within_the_document_and_files_are_not():
+    soup = BeautifulSoup(
+        '<section><h1>First</h1><a href="../book/trust.html">o</a><a href="trust.html#x">x</a><a href="a.csv">f</a>'
+        '<span id="document-book/trust"></span><section><h2>Other<a class="headerlink" href="#">#</a></h2><section>'
+        "<h3>Part</h3></section><details></details></section></section>",
+        "html.parser",
     )
-    assert pdf._prefixed(text, "a") == (
-        '<a href="#a--x"></a><b id="a--x"></b><g clip-path="url(#a--p)"></g><use xlink:href="#a--p"></use>'
-        '<a href="#b--y"></a><style>#a--icl-f *{}</style><svg id="a--icl-f" aria-label="A map" '
-        'aria-labelledby="a--x a--y"></svg>'
-    )
+    contents = pdf._for_paper(soup)
+    assert [(level, title) for level, _, title in contents] == [(1, "First"), (1, "Other"), (2, "Part")]
+    assert [link["href"] for link in soup.select("a")] == ["#document-book/trust", "#x"] and "f" in soup.text
+    assert soup.select_one("section.page h1") and soup.details.has_attr("open")
 
 
 def test_without_a_book_it_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(pdf, "HTML", tmp_path)
     with pytest.raises(WorkflowError, match="run `make book` first"):
-        pdf.build_pdf()
+        pdf.build_pdf("quick")
