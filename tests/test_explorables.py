@@ -4,12 +4,11 @@ import importlib
 import json
 import re
 
-import numpy as np
 import pytest
 from bs4 import BeautifulSoup
+from chapter_tests import WITH_EXPLORABLE, offered
 
 from icl.chapters import CHAPTERS, check_parameters
-from icl.chapters.newton_transformers import constructed
 from icl.explorables import Choice, Explorable, Number, Slider
 from icl.figures import COLOURS
 from icl.validation import InputError
@@ -20,14 +19,11 @@ ASSETS = ROOT / "book" / "assets"
 
 def explorable(chapter, **parameters) -> Explorable:
     module = importlib.import_module(f"icl.chapters.{CHAPTERS[chapter].folder.name}.explorable")
-    checked = check_parameters(chapter, **parameters)
-    if chapter == "06_newton_transformers":  # shows the page's own prompt
-        return module.explorable(checked, constructed.walk(checked, np.random.default_rng(0)))
-    return module.explorable(checked)
+    return (offered(chapter, "example_explorable") or module.explorable)(check_parameters(chapter, **parameters))
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_every_chapter_has_one_that_is_whole_without_its_script(chapter):
+@pytest.mark.parametrize("chapter", WITH_EXPLORABLE)
+def test_it_is_in_its_notebook_and_whole_without_its_script(chapter):
     shown = explorable(chapter)
     soup = BeautifulSoup(shown._repr_html_(), "html.parser")
     assert f"icl.chapters.{CHAPTERS[chapter].folder.name}.explorable import explorable" in (
@@ -47,7 +43,7 @@ def test_every_chapter_has_one_that_is_whole_without_its_script(chapter):
     assert set(re.findall(r'view\.number\("(\w+)"', script)) == set(shown.numbers)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@pytest.mark.parametrize("chapter", WITH_EXPLORABLE)
 @pytest.mark.parametrize(
     "run",
     [

@@ -15,7 +15,7 @@ from icl.claims import NOT_RUN, measured_text, predicted_text
 from icl.ledger import claims_of
 from icl.ledger import summary as ledgers_summary
 from press.finished import read_chapter
-from press.layout import BASELINES, HTML, repository, run_folder
+from press.layout import BASELINES, HTML, NOTEBOOKS, repository, run_folder
 from press.stage import pages
 
 pytestmark = pytest.mark.book
@@ -55,10 +55,10 @@ def test_no_source_leaks_into_the_text(soups):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_chapter_is_numbered_and_cross_referenced(soups, chapter):
-    soup = soups[f"notebooks/{chapter}"]
+    soup, source = soups[f"notebooks/{chapter}"], (NOTEBOOKS / f"{chapter}.py").read_text(encoding="utf-8")
     titles = [tag.get_text() for tag in soup.select(".proof .admonition-title")]
-    assert any(re.match(r"Theorem \d", title) for title in titles)
-    assert soup.select(".math .eqno"), "no numbered equation"
+    assert sum(bool(re.match(r"Theorem \d", title)) for title in titles) == source.count("{prf:theorem}")
+    assert len(soup.select(".math .eqno")) >= len(re.findall(r"```\{math\}\n# :label:", source))
     assert soup.select("a.citation, .reference.internal[href*=references]"), "no citation"
 
 
@@ -141,7 +141,7 @@ def test_pasted_numbers_are_those_of_the_ledger(chapter):
     notebook = json.loads((RUN / f"{chapter}.ipynb").read_text())
     text = "".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
     pasted = re.findall(r"\{glue:text\}`([^`:]+):[^`]*`", text)
-    assert len(pasted) > 10 and set(pasted) <= known
+    assert pasted and set(pasted) <= known
 
 
 def test_one_pasted_number_by_hand(soups):

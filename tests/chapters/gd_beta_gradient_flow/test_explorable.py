@@ -53,3 +53,9 @@ def test_flow_is_python_s(answers):
     for p, answer in zip(GRID, answers, strict=True):
         flow = scalar_flow.isotropic_flow(p["beta_norm"], 0.0, TIMES, p["d"], p["n"], p["sigma2"])
         assert np.abs(np.array(answer["flow"]) - flow.T).max() < 1e-9, p
+
+
+def on_page(p):
+    """Some of the numbers beside the curves, for tests/book/test_explorables.py."""
+    law = PromptLaw.isotropic(int(p["d"]), int(p["n"]), p["sigma2"])
+    return {"gamma_star": gd_beta.optimal_gamma(law)[0, 0], "excess": gd_beta.minimal_risk(law) - law.sigma2}

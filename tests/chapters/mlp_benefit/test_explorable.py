@@ -35,3 +35,9 @@ def test_the_angle_s_minimum_is_that_over_all_weights():
     for p, answer in zip(grid, evaluate("mlp_benefit", PROGRAM, grid), strict=True):
         law = PromptLaw.isotropic(p["d"], p["n"], p["sigma2"], p["beta_norm"] * np.eye(p["d"])[0])
         assert answer[3] == pytest.approx(theory.lsa_minimum(law).risk, rel=1e-9), p
+
+
+def on_page(p):
+    """Some of the numbers beside the curves, for tests/book/test_explorables.py."""
+    law = PromptLaw.isotropic(int(p["d"]), int(p["n"]), p["sigma2"], p["beta_norm"] * np.eye(int(p["d"]))[0])
+    return {"gap": theory.gap(law), "lower": theory.lower_bound(law)}

@@ -70,3 +70,13 @@ def test_the_transformer_on_the_page_is_python_s(answers, walks):
 def test_sliders_start_at_the_run_s_parameters(walks):
     page = explorable(check_parameters("06_newton_transformers", k=9, condition=50_000.0), walks[0])._repr_html_()
     assert '"start": 9' in page and '"start": 50000.0' in page and "http" not in page
+
+
+def on_page(p):
+    """Some of the numbers beside the curves, for tests/book/test_explorables.py."""
+    return {"left": float(theory.residual(1 / p["condition"], int(p["k"]), 1.0)), "paper": int(p["k"]) + 8}
+
+
+def example_explorable(parameters):
+    """What the page shows, around a prompt of its own, for tests/test_explorables.py."""
+    return explorable(parameters, walk(parameters, np.random.default_rng(0)))

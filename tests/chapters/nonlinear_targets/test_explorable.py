@@ -43,3 +43,9 @@ def test_a_linear_target_with_the_noise_alike_takes_the_same_step():
 
 def test_the_page_offers_every_family():
     assert list(TARGETS) == list(FAMILIES) == evaluate("nonlinear_targets", "(m) => m.families", 0)
+
+
+def on_page(p):
+    """Some of the numbers beside the curves, for tests/book/test_explorables.py."""
+    m, n = theory.moments(p["family"], int(p["d"])), int(p["n"])
+    return {"a": m.a, "step": n * theory.step_size(m, n, p["sigma2"])}

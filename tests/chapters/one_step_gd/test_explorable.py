@@ -24,3 +24,9 @@ def test_closed_forms_are_python_s():
             float(theory.one_step_risk(eta, *law)),
         ]
         assert answer == pytest.approx(expected, rel=1e-9, abs=1e-12), p
+
+
+def on_page(p):
+    """Some of the numbers beside the curves, for tests/book/test_explorables.py."""
+    law = int(p["d"]), int(p["n"]), p["sigma2"]
+    return {"least": theory.minimal_risk(*law), "eta": theory.step_size(*law)}

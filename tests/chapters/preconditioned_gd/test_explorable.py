@@ -39,3 +39,10 @@ def test_closed_forms_are_python_s():
         steps = (theory.preconditioner(law), plain * np.eye(p["d"]), inverse * np.diag(1 / h))
         risks = [theory.risk(Gamma, law) - p["sigma2"] for Gamma in steps]
         assert answer["excess"] == pytest.approx(risks, rel=1e-9, abs=1e-9), p
+
+
+def on_page(p):
+    """Some of the numbers beside the curves, for tests/book/test_explorables.py."""
+    h, d = np.geomspace(1, 1 / p["condition"], int(p["d"])), int(p["d"])
+    law = PromptLaw(int(p["n"]), np.diag(h), np.eye(d), np.zeros(d), p["sigma2"])
+    return {"learned": theory.minimal_risk(law) - p["sigma2"], "weak": theory.shrinkage(law)[0]}
