@@ -6,13 +6,11 @@ public address (pyproject.toml) there are none.
 
 import re
 import shutil
-from collections.abc import Iterator
 from importlib.metadata import files
 from pathlib import Path
 
 import nbformat
 import yaml
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from icl.chapters import CHAPTERS
 from icl.files import write_atomically
@@ -20,7 +18,7 @@ from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT, repository
 from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made
 from press.pages.all_claims import measured_against_predicted
-from press.pages.reading import reading_minutes
+from press.pages.chapter import chapter_page, framed
 
 _MATHJAX = "tex-svg-full.js"  # one file, so that equations need no network
 
@@ -56,7 +54,7 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
     return {
         "summary": run.summary + "\n",
         "share": front.share(run.claims),
-        "picture": _raw(front.captioned(_framed(picture.svg(), "book", picture.name))),
+        "picture": _raw(front.captioned(framed(picture.svg(), "book", picture.name))),
         "theorems": _raw(front.theorems(run)),
         "chapters": front.contents(run),
         "map": _raw(chapter_map.drawing()) + chapter_map.in_words(),
@@ -79,63 +77,7 @@ def _stage_chapter(chapter: FinishedChapter, tree: Path) -> None:
     for figure, texts in chapter.figures.items():
         for suffix, text in texts.items():
             write_atomically(extra / "data" / chapter.name / f"{figure}.{suffix}", text)
-    page = nbformat.from_dict(chapter.notebook)
-    page.cells = [_glue_cell(chapter), *_linked(page.cells, chapter)]
-    write_atomically(tree / name, nbformat.writes(page))
-
-
-def _glue_cell(chapter: FinishedChapter) -> nbformat.NotebookNode:
-    """A hidden cell whose outputs are the numbers and figures that the page's prose pastes."""
-    ledger = chapter.ledger
-    numbers = {name: value for name, value in ledger["parameters"].items() if not isinstance(value, str)}
-    numbers |= ledger["numbers"] | {"reading_minutes": reading_minutes(chapter.name)}
-    for claim in ledger["claims"]:
-        for key in ("predicted", "measured", "stderr"):
-            if claim[key] is not None:
-                numbers[f"{claim['id']}.{key}"] = claim[key]
-    outputs = [_glued(name, {"text/plain": repr(value)}) for name, value in numbers.items()]
-    for name, entry in ledger["figures"].items():
-        figure = _framed(chapter.figures[name]["svg"], chapter.name, name)
-        outputs.append(_glued(f"fig-{name}", {"text/html": figure, "text/plain": entry["alt"]}))
-    cell = new_code_cell("", outputs=outputs, execution_count=None, metadata={"tags": ["remove-cell"]})
-    cell.id = "glue"
-    return cell
-
-
-def _glued(name: str, data: dict) -> nbformat.NotebookNode:
-    prefix = "application/papermill.record/"  # myst-nb's mark for «stored, not shown»
-    return new_output(
-        "display_data",
-        data={prefix + kind: value for kind, value in data.items()},
-        metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
-    )
-
-
-def _framed(svg: str, folder: str, name: str) -> str:
-    """A figure with the links to its numbers and its file."""
-    links = " · ".join(
-        f'<a href="../data/{folder}/{name}.{suffix}" download>{label}</a>'
-        for suffix, label in (("csv", "data (CSV)"), ("svg", "picture (SVG)"))
-    )
-    width = re.search(r'<svg[^>]*\bwidth="([\d.]+pt)"', svg)  # a phone's style sheet shrinks the figure only so far
-    style = f' style="--icl-width: {width[1]}"' if width else ""
-    return f'<div class="icl-frame"{style}>{svg}<p class="icl-links">{links}</p></div>'
-
-
-def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
-    """The cells; tables of claims link to the cards, and before a cell that decides claims stand the cards' anchors."""
-    for cell in cells:
-        number = cell.get("execution_count")
-        if here := [claim.id for claim in chapter.claims if claim.cell is not None and claim.cell == number]:
-            spans = "".join(f'<span id="{claim_cards.cell_anchor(id)}"></span>' for id in here)
-            anchor = new_markdown_cell(f'<div class="icl-anchors">{spans}</div>')
-            anchor.id = f"claims-{number}"
-            yield anchor
-        for output in cell.get("outputs", []):
-            table = output.get("data", {}).get("text/html", "")
-            if "icl-claims" in table:
-                output.data["text/html"] = claim_cards.linked(table, [claim.id for claim in chapter.claims])
-        yield cell
+    write_atomically(tree / name, nbformat.writes(chapter_page(chapter)))
 
 
 def _address(tree: Path, address: str | None) -> None:

@@ -1,0 +1,72 @@
+"""A chapter's page: the notebook as it ran, with what its prose pastes and what leads to and from the claims' cards."""
+
+import re
+from collections.abc import Iterator
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+
+from press.finished import FinishedChapter
+from press.pages.claim_cards import cell_anchor, linked
+from press.pages.reading import reading_minutes
+
+
+def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
+    """The notebook that Jupyter Book reads; the chapter's own stays as it is."""
+    notebook = nbformat.from_dict(chapter.notebook)
+    notebook.cells = [_glue_cell(chapter), *_linked(notebook.cells, chapter)]
+    return notebook
+
+
+def _glue_cell(chapter: FinishedChapter) -> nbformat.NotebookNode:
+    """A hidden cell whose outputs are the numbers and figures that the page's prose pastes."""
+    ledger = chapter.ledger
+    numbers = {name: value for name, value in ledger["parameters"].items() if not isinstance(value, str)}
+    numbers |= ledger["numbers"] | {"reading_minutes": reading_minutes(chapter.name)}
+    for claim in ledger["claims"]:
+        for key in ("predicted", "measured", "stderr"):
+            if claim[key] is not None:
+                numbers[f"{claim['id']}.{key}"] = claim[key]
+    outputs = [_glued(name, {"text/plain": repr(value)}) for name, value in numbers.items()]
+    for name, entry in ledger["figures"].items():
+        figure = framed(chapter.figures[name]["svg"], chapter.name, name)
+        outputs.append(_glued(f"fig-{name}", {"text/html": figure, "text/plain": entry["alt"]}))
+    cell = new_code_cell("", outputs=outputs, execution_count=None, metadata={"tags": ["remove-cell"]})
+    cell.id = "glue"
+    return cell
+
+
+def _glued(name: str, data: dict) -> nbformat.NotebookNode:
+    prefix = "application/papermill.record/"  # myst-nb's mark for «stored, not shown»
+    return new_output(
+        "display_data",
+        data={prefix + kind: value for kind, value in data.items()},
+        metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
+    )
+
+
+def framed(svg: str, folder: str, name: str) -> str:
+    """A figure with the links to its numbers and its file."""
+    links = " · ".join(
+        f'<a href="../data/{folder}/{name}.{suffix}" download>{label}</a>'
+        for suffix, label in (("csv", "data (CSV)"), ("svg", "picture (SVG)"))
+    )
+    width = re.search(r'<svg[^>]*\bwidth="([\d.]+pt)"', svg)  # a phone's style sheet shrinks the figure only so far
+    style = f' style="--icl-width: {width[1]}"' if width else ""
+    return f'<div class="icl-frame"{style}>{svg}<p class="icl-links">{links}</p></div>'
+
+
+def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
+    """The cells; tables of claims link to the cards, and before a cell that decides claims stand the cards' anchors."""
+    for cell in cells:
+        number = cell.get("execution_count")
+        if here := [claim.id for claim in chapter.claims if claim.cell is not None and claim.cell == number]:
+            spans = "".join(f'<span id="{cell_anchor(id)}"></span>' for id in here)
+            anchor = new_markdown_cell(f'<div class="icl-anchors">{spans}</div>')
+            anchor.id = f"claims-{number}"
+            yield anchor
+        for output in cell.get("outputs", []):
+            table = output.get("data", {}).get("text/html", "")
+            if "icl-claims" in table:
+                output.data["text/html"] = linked(table, [claim.id for claim in chapter.claims])
+        yield cell
