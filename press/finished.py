@@ -11,6 +11,7 @@ from icl.ledger import claims_of, read_figure, read_verified, summary
 from icl.validation import InputError
 from press.layout import run_folder
 from press.notebooks import check_pair, with_outputs
+from press.pages.reading import reading_minutes
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class FinishedChapter:
     """What one chapter's run left.
 
     name : of the notebook; ledger : its JSON; claims : the ledger's; notebook : prose, and which cells are hidden, as
-    they are now, code and outputs as they ran; figures : name → suffix (`svg`, `csv`) → text.
+    they are now, code and outputs as they ran; figures : name → suffix (`svg`, `csv`) → text; minutes : to read it.
     """
 
     name: str
@@ -26,6 +27,7 @@ class FinishedChapter:
     claims: list[Claim]
     notebook: nbformat.NotebookNode
     figures: dict[str, dict[str, str]]
+    minutes: int
 
 
 @dataclass(frozen=True)
@@ -67,4 +69,4 @@ def read_chapter(folder: Path, name: str) -> FinishedChapter:
         figure: {suffix: read_figure(folder, ledger, figure, suffix) for suffix in ("svg", "csv")}
         for figure in ledger["figures"]
     }
-    return FinishedChapter(name, ledger, claims_of(ledger), notebook, figures)
+    return FinishedChapter(name, ledger, claims_of(ledger), notebook, figures, reading_minutes(notebook))

@@ -8,7 +8,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from press.finished import FinishedChapter
 from press.pages.claim_cards import cell_anchor, linked
-from press.pages.reading import reading_minutes
 
 
 def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
@@ -22,7 +21,7 @@ def _glue_cell(chapter: FinishedChapter) -> nbformat.NotebookNode:
     """A hidden cell whose outputs are the numbers and figures that the page's prose pastes."""
     ledger = chapter.ledger
     numbers = {name: value for name, value in ledger["parameters"].items() if not isinstance(value, str)}
-    numbers |= ledger["numbers"] | {"reading_minutes": reading_minutes(chapter.name)}
+    numbers |= ledger["numbers"] | {"reading_minutes": chapter.minutes}
     for claim in ledger["claims"]:
         for key in ("predicted", "measured", "stderr"):
             if claim[key] is not None:

@@ -49,11 +49,6 @@ def linked(table: str, ids: list[str]) -> str:
     return table
 
 
-def papers_of(claim: Claim) -> list[str]:
-    """BibTeX keys of the papers a claim comes from, `companion` for this book."""
-    return citations.papers(claim.source)
-
-
 def claims_page(run: FinishedRun) -> str:
     """The generated part of the claims page in MyST: the filter, and a section of cards for each chapter."""
     parts = ["```{raw} html", _filter(run), "```", ""]
@@ -90,7 +85,7 @@ def _card(chapter: str, claim: Claim) -> str:
         ("where", f'<a href="{cell_address(chapter, claim)}">the cell that decides it</a>'),
     ]
     rows = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts)
-    id, papers = html.escape(claim.id), " ".join(papers_of(claim))
+    id, papers = html.escape(claim.id), " ".join(citations.papers(claim.source))
     return (
         f'<article class="icl-card" id="claim-{id}" data-chapter="{chapter}" data-paper="{papers}" '
         f'data-verdict="{claim.verdict.split()[0]}"><h3><a href="#claim-{id}"><code>{id}</code></a> '
@@ -110,7 +105,7 @@ def _numbered(chapter: str) -> str:
 
 def _filter(run: FinishedRun) -> str:
     claims = run.claims
-    keys = dict.fromkeys(key for claim in claims for key in papers_of(claim))
+    keys = dict.fromkeys(key for claim in claims for key in citations.papers(claim.source))
     papers = {key: citations.name(key) for key in keys if key != "companion"} | {"companion": "this book"}
     numbered = {chapter.name: _numbered(chapter.name) for chapter in run.chapters}
     verdicts = {word.split()[0]: word for word in (HOLDS, UNDECIDED, FAILS, NOT_RUN)}

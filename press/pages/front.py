@@ -2,11 +2,11 @@
 
 import html
 
-from icl.chapters import CHAPTERS, catalogue
+from icl.chapters import CHAPTERS, catalogue, citations
 from icl.claims import Claim, number_cells, verdict_mark
 from press.finished import FinishedRun
-from press.pages.claim_cards import card_address, cell_address, papers_of
-from press.pages.reading import READING_RULE, reading_minutes, title
+from press.pages.claim_cards import card_address, cell_address
+from press.pages.reading import READING_RULE, title
 
 _CAPTION = (
     "Each mark is one claim: the number a formula predicts, and the number found without that formula. On the line the "
@@ -44,20 +44,19 @@ def _row(chapter: str, claim: Claim, text: str) -> str:
 
 def contents(run: FinishedRun) -> str:
     """The chapters as a numbered list in MyST: title, reading time, claims, summary."""
-    counts = {chapter.name: len(chapter.claims) for chapter in run.chapters}
-    minutes = [(chapter, reading_minutes(chapter.name)) for chapter in CHAPTERS.values()]
+    described = [CHAPTERS[chapter.name] for chapter in run.chapters]
     lines = [
-        f"{chapter.number}. {{doc}}`{title(chapter.name)} </notebooks/{chapter.name}>` "
-        f"({needed} minutes, {counts[chapter.name]} claims). {chapter.summary}"
-        for chapter, needed in minutes
+        f"{of.number}. {{doc}}`{title(of.name)} </notebooks/{of.name}>` "
+        f"({chapter.minutes} minutes, {len(chapter.claims)} claims). {of.summary}"
+        for of, chapter in zip(described, run.chapters, strict=True)
     ]
-    total = sum(needed for _, needed in minutes)
+    total = sum(chapter.minutes for chapter in run.chapters)
     hours = f"{total // 60} h {total % 60:02d} min"
     return "\n".join(lines) + f"\n\nAll of it takes about {hours} to read ({READING_RULE}).\n"
 
 
 def share(claims: list[Claim]) -> str:
     """How many papers and theorems the claims come from, as one sentence."""
-    keys = {key for claim in claims for key in papers_of(claim)} - {"companion"}
-    own = sum(papers_of(claim) == ["companion"] for claim in claims)
+    keys = {key for claim in claims for key in citations.papers(claim.source)} - {"companion"}
+    own = sum(citations.papers(claim.source) == ["companion"] for claim in claims)
     return f"{len(claims) - own} of the {len(claims)} claims come from {len(keys)} papers, {own} are this book's own.\n"

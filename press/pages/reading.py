@@ -18,9 +18,9 @@ def title(name: str) -> str:
     return re.search(r"^# # (.+)$", source, flags=re.M).group(1)
 
 
-def reading_minutes(name: str) -> int:
+def reading_minutes(notebook: nbformat.NotebookNode) -> int:
     """Minutes to read a chapter, estimated from its text by READING_RULE."""
-    cells = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
+    cells = notebook.cells
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     hidden = {"hide-input", "remove-cell", "remove-input"}
     code = [

@@ -2,9 +2,9 @@
 
 import pytest
 
+from icl.ledger import failures
 from press.finished import read_run
 from press.layout import ROOT
-from press.ledgers import failures
 
 pytestmark = pytest.mark.book
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

@@ -2,8 +2,8 @@
 
 import re
 
-import pytest
 from bs4 import BeautifulSoup
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from icl.chapters import CHAPTERS
 from icl.claims import Claim
@@ -21,7 +21,7 @@ def chapter(name, **changes) -> FinishedChapter:
         id="thm1.risk", source="Mahankali et al. (2024), Theorem 1", statement="1 < 2.", method="exact",
         relation="equal", predicted=1.0, measured=2.0, stderr=0.0, tolerance=0.5, verdict="fails", reason="", cell=7,
     )  # fmt: skip
-    return FinishedChapter(name, {"parameters": {"d": 5}}, [Claim(**claim | changes)], None, {})
+    return FinishedChapter(name, {"parameters": {"d": 5}}, [Claim(**claim | changes)], None, {}, 5)
 
 
 def soup(text):
@@ -75,19 +75,9 @@ def test_nodes_of_the_map_do_not_overlap_and_rest_on_earlier_rows():
         assert all(all_chapters[name].place[1] < chapter.place[1] for name in chapter.needs)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_reading_takes_minutes_not_hours(chapter):
-    assert reading.reading_minutes(chapter) % 5 == 0 and 5 <= reading.reading_minutes(chapter) <= 90
-
-
-def test_reading_time_grows_with_the_text(tmp_path, monkeypatch):
-    import nbformat
-    from nbformat.v4 import new_markdown_cell, new_notebook
-
-    monkeypatch.setattr(reading, "NOTEBOOKS", tmp_path)
-    for name, words in (("short", 700), ("long", 2900)):
-        nbformat.write(new_notebook(cells=[new_markdown_cell("word " * words)]), tmp_path / f"{name}.ipynb")
-    assert (reading.reading_minutes("short"), reading.reading_minutes("long")) == (5, 20)
+def test_reading_time_grows_with_the_text():
+    short, long = (new_notebook(cells=[new_markdown_cell("word " * words)]) for words in (700, 2900))
+    assert (reading.reading_minutes(short), reading.reading_minutes(long)) == (5, 20)
 
 
 def test_the_list_of_chapters_counts():
