@@ -2,6 +2,7 @@
 
 from icl import cite
 from icl.chapters import CHAPTERS, citations
+from icl.parameters import Parameters
 from press.pages.reading import title
 
 # `make pdf` puts a link in the place of this sentence once the file is there.
@@ -34,8 +35,21 @@ def notebooks(address: str | None) -> str:
 
 
 def sentences(address: str | None) -> dict[str, str]:
-    """What pages say, in the place of `{{ name }}`, of what works only from a public address: nothing without one."""
-    return _ELSEWHERE if address else dict.fromkeys(_ELSEWHERE, "")
+    """What pages say in the place of `{{ name }}`; nothing of what would need a public address where there is none."""
+    return (_ELSEWHERE if address else dict.fromkeys(_ELSEWHERE, "")) | {"parameters": _own_parameters()}
+
+
+def _own_parameters() -> str:
+    """Which chapters take more than every chapter does: «chapters 2 and 6 also `condition`, chapter 6 `k`»."""
+    takers: dict[str, list[str]] = {}
+    for chapter in CHAPTERS.values():
+        for name in chapter.schema.model_fields.keys() - Parameters.model_fields.keys():
+            takers.setdefault(name, []).append(str(chapter.number))
+    words = [
+        f"chapter{'s' * bool(others)} {' and '.join(filter(None, [', '.join(others), last]))} also `{name}`"
+        for name, (*others, last) in sorted(takers.items(), key=lambda item: item[1])
+    ]
+    return ", ".join(words[:1] + [text.replace(" also ", " ") for text in words[1:]])
 
 
 def pdf() -> str:

@@ -8,7 +8,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from icl.chapters import CHAPTERS
 from icl.claims import Claim
 from press.finished import FinishedChapter, FinishedRun
-from press.pages import chapter_map, claim_cards, front, reading
+from press.pages import chapter_map, claim_cards, downloads, front, reading
 
 
 def run(*names, **changes) -> FinishedRun:
@@ -78,6 +78,11 @@ def test_nodes_of_the_map_do_not_overlap_and_rest_on_earlier_rows():
 def test_reading_time_grows_with_the_text():
     short, long = (new_notebook(cells=[new_markdown_cell("word " * words)]) for words in (700, 2900))
     assert (reading.reading_minutes(short), reading.reading_minutes(long)) == (5, 20)
+
+
+def test_parameters_beyond_those_of_every_chapter_are_told():
+    words = downloads.sentences(None)["parameters"]
+    assert "chapters 2 and 6 also `condition`" in words and "chapter 6 `k`" in words and "`sigma2`" not in words
 
 
 def test_the_list_of_chapters_counts():
