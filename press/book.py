@@ -25,7 +25,7 @@ def build_book(profile: str) -> Path:
     BUILD.mkdir(exist_ok=True)
     with turn(BUILD, "book") as mine:
         source = write_source(profile, mine.scratch / "src")
-        built = render(source, mine.scratch / "sphinx")
+        built = render(source, mine.scratch / "sphinx", pages())
         # readers download the notebooks as they ran, in place of those that Sphinx read
         shutil.copytree(source / "extra" / "_sources", built / "_sources", dirs_exist_ok=True)
         with mine.publishing():
@@ -44,10 +44,10 @@ def write_source(profile: str, tree: Path) -> Path:
     return tree
 
 
-def render(source: Path, output: Path, builder: str = "html") -> Path:
+def render(source: Path, output: Path, expected: list[str], builder: str = "html") -> Path:
     """Run Jupyter Book on a staged tree; returns the folder of HTML, of one page with the builder `singlehtml`.
 
-    Raises WorkflowError for any warning of Sphinx and where a page or the index is missing.
+    Raises WorkflowError for any warning of Sphinx and where one of the `expected` pages or the index is missing.
     """
     jupyter_book = Path(sys.executable).with_name("jupyter-book")
     command = [str(jupyter_book), "build", "--all", "-W", "-n", "--keep-going", "-q", "--builder", builder]
@@ -63,7 +63,6 @@ def render(source: Path, output: Path, builder: str = "html") -> Path:
     ]
     if result.returncode or complaints:
         raise WorkflowError("the book was not built:\n" + "\n".join(complaints or result.stdout.splitlines()[-20:]))
-    expected = pages() if builder == "html" else pages()[:1]
     missing = [page for page in expected if not (built / f"{page}.html").exists()]
     if missing or not (built / "index.html").exists():
         raise WorkflowError(f"the book was built without {', '.join(missing) or 'index.html'}.")

@@ -34,8 +34,8 @@ logging.getLogger("pypdf").setLevel(logging.ERROR)  # what it says of Chromium's
 def build_pdf(profile: str) -> Path:
     """Print the profile's book to `_build/icl.pdf` and link it from the built page of downloads; returns its path.
 
-    Raises InputError where a run is missing, WorkflowError where it is of other code, the book was not built, no Chromium is there, or an
-    equation was not rendered.
+    Raises InputError where a run is missing, WorkflowError where it is of other code, the book was not built, no
+    Chromium is there, or an equation was not rendered.
     """
     if not (HTML / "index.html").exists():
         raise WorkflowError(f"there is no book in {HTML}; run `make book` first.")
@@ -43,7 +43,7 @@ def build_pdf(profile: str) -> Path:
         raise WorkflowError(f"the PDF is printed by Chromium, and none was found; {HOW_TO_GET_ONE}, then `make pdf`.")
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=".pdf-") as scratch:
         source = write_source(profile, Path(scratch) / "src")
-        _print_page(render(source, Path(scratch) / "sphinx", "singlehtml"))
+        _print_page(render(source, Path(scratch) / "sphinx", pages()[:1], "singlehtml"))
     shutil.copy(PDF, HTML / PDF.name)
     page = HTML / "book" / "take_along.html"
     write_atomically(page, page.read_text(encoding="utf-8").replace(PDF_MISSING, PDF_LINK))
