@@ -9,22 +9,22 @@ from pathlib import Path
 from icl.chapters import CHAPTERS
 from icl.files import write_atomically
 from press.layout import BUILD, HTML, WorkflowError, run_folder
+from press.output import workplace
 from press.pages import trust
 from press.sources import check_current
 from press.stage import executed, stage
-from press.turns import turn
 
 
 def build_book(profile: str) -> Path:
     """Build the book from the profile's run into `_build/html`; returns its index page.
 
     Any Sphinx warning is an error. Raises InputError where a run is missing, WorkflowError where one is of other code
-    than stands here, the build fails, a page is missing, or a later build has overtaken this one; the book that was
-    there before then stays as it was.
+    than stands here, the build fails or a page is missing; the book that was there before then stays as it was. A
+    second build waits for the first.
     """
     check_current(run_folder(profile), CHAPTERS, profile)
     BUILD.mkdir(exist_ok=True)
-    with turn(BUILD, "book") as mine:
+    with workplace(BUILD, "book") as mine:
         source = mine.scratch / "src"
         expected = stage(run_folder(profile), source)
         trust.complete(source, profile)
@@ -33,8 +33,8 @@ def build_book(profile: str) -> Path:
             write_atomically(
                 built / "_sources" / "notebooks" / f"{chapter}.ipynb", executed(run_folder(profile), chapter)
             )
-        with mine.publishing():
-            _publish(built)
+        mine.check()
+        _publish(built)
     return HTML / "index.html"
 
 

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
 from icl import parallel
@@ -51,6 +52,8 @@ def nested(k: int) -> tuple:
 def two_cores(monkeypatch):
     monkeypatch.setenv("ICL_CORES", "2")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    yield
+    get_reusable_executor().shutdown(kill_workers=True)
 
 
 def jobs() -> list:

@@ -1,5 +1,6 @@
 """The command line as a person meets it: one sentence and a status for every mistake, nothing written."""
 
+import json
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import fake_run
 import pytest
 from click.testing import CliRunner
 
+from icl import __version__
 from icl.chapters import CHAPTERS, catalogue
 from icl.files import write_atomically
 from press import book, cli
@@ -23,6 +25,8 @@ def icl(*arguments, cwd=ROOT):
     "arguments, complaint",
     [
         (["run", "01_one_step"], "did you mean '01_one_step_gd'"),
+        (["run", "9"], "there is no chapter '9'"),
+        (["run", "03", "-p", "beta_norm=1"], "03_nonlinear_targets has no parameter 'beta_norm'"),
         (["run", "01_one_step_gd", "-p", "sigma=1"], "did you mean 'sigma2'"),
         (["run", "01_one_step_gd", "-p", "d=notanint"], "d must be a whole number"),
         (["run", "01_one_step_gd", "-p", "d=0"], "d = 0 does not fit"),
@@ -62,6 +66,7 @@ def test_claims_without_a_run(tmp_path):
 
 
 def test_help_lists_the_commands():
+    assert icl("--version").stdout == f"icl {__version__}\n"
     shown = icl("--help").stdout
     for command in ("run", "claims", "check", "baselines", "book", "sync"):
         assert command in shown
@@ -87,6 +92,7 @@ def test_a_failing_claim_is_a_failing_command(made_up, tmp_path):
     assert failed.exit_code == 1 and "1 fail" in failed.output
     assert f"Failing, and the book does not say why: {first}." in failed.output
     assert ": fails; " in made_up("summary").output
+    assert [claim["chapter"] for claim in json.loads(made_up("claims", "--json").output)] == list(CHAPTERS)
 
 
 def test_a_folder_may_hold_one_chapter(made_up, tmp_path):
