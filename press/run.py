@@ -2,10 +2,12 @@
 
 import contextlib
 import importlib.metadata
+import logging
 import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ from pathlib import Path
 import nbformat
 import papermill
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
@@ -28,6 +31,7 @@ from press.output import check_own, note, output_folder, publish, workplace
 from press.sources import digests
 
 KERNEL = "python3"
+logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it logs as an error, it raises as well
 # One thread: results then do not depend on the machine's cores, and two chapters share two cores.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -67,6 +71,13 @@ def run_chapter(
     return ledger
 
 
+class _QuietKernel(AsyncKernelManager):
+    """A kernel whose own stderr, unlike its cells', is not shown: stopped early, it prints where its threads were."""
+
+    async def start_kernel(self, **options):
+        await super().start_kernel(stderr=subprocess.DEVNULL, **options)
+
+
 def _check_kernel() -> None:
     try:
         KernelSpecManager().get_kernel_spec(KERNEL)
@@ -103,6 +114,7 @@ def _execute(notebook: Path, scratch: Path, parameters, failed: Path, environmen
                 record_timing=False,
                 coalesce_streams=True,  # where what is printed breaks into pieces depends on the machine's load
                 stderr_file=sys.stderr if sys.stderr.isatty() else None,  # progress bars, live
+                kernel_manager_class=_QuietKernel,
                 config=Config(KernelManager={"transport_encryption": "auto"}),
             )
     except PapermillExecutionError as error:

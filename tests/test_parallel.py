@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from joblib.externals.loky import get_reusable_executor
+from support import ends
 from tqdm import tqdm
 
 from icl import parallel
@@ -106,7 +107,7 @@ def test_an_interrupt_is_the_parent_s_to_answer(two_cores):
     workers = set(parallel.each(whereabouts, jobs))
     for worker in workers:
         os.kill(worker, signal.SIGINT)
-    assert len(parallel.each(whereabouts, jobs)) == 8 and all(_alive(worker) for worker in workers)
+    assert len(parallel.each(whereabouts, jobs)) == 8 and not any(ends(worker, 0.1) for worker in workers)
 
 
 def test_workers_end_with_a_killed_parent(tmp_path):
@@ -126,18 +127,7 @@ def test_workers_end_with_a_killed_parent(tmp_path):
         text=True,
     )
     workers = {int(word) for word in parent.stdout.readline().split()}
-    assert workers and all(_alive(worker) for worker in workers)
+    assert workers and not any(ends(worker, 0.1) for worker in workers)
     with parent:
         parent.kill()
-    deadline = time.monotonic() + 60
-    while any(_alive(worker) for worker in workers) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not any(_alive(worker) for worker in workers)
-
-
-def _alive(process: int) -> bool:
-    try:
-        with open(f"/proc/{process}/stat") as status:
-            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    assert all(ends(worker) for worker in workers)

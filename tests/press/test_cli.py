@@ -1,12 +1,16 @@
 """The command line as a person meets it: one sentence and a status for every mistake, nothing written."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import fake_run
 import pytest
 from click.testing import CliRunner
+from support import ends
 
 from icl import __version__
 from icl.chapters import CHAPTERS, catalogue
@@ -143,3 +147,41 @@ def test_results_of_other_code_are_never_green(made_up, tmp_path, command):
     write_atomically(path, path.read_text().replace('"icl/ledger.py": "', '"icl/ledger.py": "0'))
     failed = made_up(command)
     assert isinstance(failed.exception, WorkflowError) and "icl/ledger.py changed since" in str(failed.exception)
+
+
+FIRST = "01_one_step_gd"
+
+
+def visible(folder) -> list:
+    """What lies in a folder but the workflow's own notes."""
+    return [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+
+
+def test_a_job_of_a_killed_snakemake_ends(tmp_path):
+    job = [sys.executable, "-m", "icl", "--with-parent", "run", FIRST, "--out", str(tmp_path / "out")]
+    code = f"import subprocess; job = subprocess.Popen({job!r}); print(job.pid, flush=True); job.wait()"
+    settings = dict(env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with subprocess.Popen([sys.executable, "-c", code], **settings) as parent:
+        process = int(parent.stdout.readline())
+        while not (tmp_path / "out").exists():
+            assert parent.poll() is None
+            time.sleep(0.05)
+        parent.kill()
+    assert ends(process) and visible(tmp_path / "out") == []
+
+
+def test_an_interrupt_is_one_line(tmp_path):
+    run = subprocess.Popen(
+        [sys.executable, "-m", "icl", "run", "1", "--out", tmp_path],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(tmp_path.glob(".*.scratch-*")):
+        assert run.poll() is None
+        time.sleep(0.05)
+    time.sleep(3)  # the kernel is there, and a cell is waited for
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=60)[1].splitlines()
+    assert run.returncode == 130 and visible(tmp_path) == [] and not list(tmp_path.glob(".*.scratch-*"))
+    assert [line.partition(":")[0] for line in said if line] == [FIRST, "icl"] and "interrupted" in said[-1]

@@ -9,11 +9,11 @@ import sys
 import time
 
 import pytest
+from support import ends
 
 from icl.files import write_atomically
 from press.layout import ROOT
 
-CHAPTER = "01_one_step_gd"
 # A chapter of the test's own, with the real ledger, a real training and a real figure, in a checkout of its own.
 DRIVER = """
 import sys
@@ -123,18 +123,6 @@ def begun(run, out) -> int:
     return kernel
 
 
-def ends(process: int) -> bool:
-    """Whether a process that is not ours ends within a minute."""
-    patience = time.monotonic() + 60
-    while time.monotonic() < patience:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
 def test_the_kernel_of_a_killed_run_ends(small, tmp_path):
     """It would take the machine from the next start, and nobody reads what it writes."""
     out = tmp_path / "out"
@@ -143,36 +131,6 @@ def test_the_kernel_of_a_killed_run_ends(small, tmp_path):
     run.kill()
     run.wait()
     assert ends(kernel) and contents(out) == {}
-
-
-def test_a_job_of_a_killed_snakemake_ends(tmp_path):
-    job = [sys.executable, "-m", "icl", "--with-parent", "run", CHAPTER, "--out", str(tmp_path / "out")]
-    code = f"import subprocess; job = subprocess.Popen({job!r}); print(job.pid, flush=True); job.wait()"
-    settings = dict(env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    with subprocess.Popen([sys.executable, "-c", code], **settings) as parent:
-        process = int(parent.stdout.readline())
-        while not (tmp_path / "out").exists():
-            assert parent.poll() is None
-            time.sleep(0.05)
-        parent.kill()
-    assert ends(process) and contents(tmp_path / "out") == {}
-
-
-def test_an_interrupt_is_one_line(tmp_path):
-    run = subprocess.Popen(
-        [sys.executable, "-m", "icl", "run", "1", "--out", tmp_path],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not list(tmp_path.glob(".*.scratch-*")):
-        assert run.poll() is None
-        time.sleep(0.05)
-    time.sleep(3)  # the kernel is there, and a cell is waited for
-    run.send_signal(signal.SIGINT)
-    said = run.communicate(timeout=60)[1].splitlines()
-    assert run.returncode == 130 and contents(tmp_path) == {} and not list(tmp_path.glob(".*.scratch-*"))
-    assert [line.partition(":")[0] for line in said if line] == [CHAPTER, "icl"] and "interrupted" in said[-1]
 
 
 def test_a_run_whose_folder_is_cleared_ends_with_one_sentence(small, tmp_path):
