@@ -1,7 +1,6 @@
 """`python -m icl`: run a chapter, read the ledger, compare with the baselines, build the book."""
 
 import json
-import math
 import os
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from click.shell_completion import CompletionItem
 
 from icl import __version__
 from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments, read_all, read_ledger
+from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import PROFILES, check_profile
 from icl.validation import InputError
@@ -86,7 +86,7 @@ def claims(profile, folder, as_json):
     ledgers = [read_ledger(where, name) for name in there]
     if as_json:
         every = [{"chapter": ledger["chapter"], **claim} for ledger in ledgers for claim in ledger["claims"]]
-        click.echo(json.dumps([{key: _plain(value) for key, value in claim.items()} for claim in every], indent=1))
+        click.echo(json.dumps([{key: json_number(value) for key, value in claim.items()} for claim in every], indent=1))
     else:
         for ledger in ledgers:
             click.echo(f"{ledger['chapter']}\n{table(ledger)}")
@@ -224,11 +224,6 @@ def sync():
     for name, chapter in CHAPTERS.items():
         (chapter.folder / "__init__.py").touch()
         click.echo(str(synchronise(name)))
-
-
-def _plain(value):
-    """What JSON can hold: infinity and NaN as text, as the ledgers have them."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def main() -> None:

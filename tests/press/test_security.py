@@ -99,17 +99,8 @@ def test_a_profile_never_reaches_a_shell(checkout, value):
 
 
 def test_snakemake_refuses_a_profile_that_is_none(checkout):
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        "1",
-        "--quiet",
-        "all",
-        "--config",
-        "profile=quick; touch x",
-    ]
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
+    command += ["--config", "profile=quick; touch x"]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     result = subprocess.run(command, cwd=checkout, capture_output=True, text=True, env=environment)
     assert result.returncode and "there is no profile 'quick; touch x'" in result.stderr + result.stdout
