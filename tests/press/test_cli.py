@@ -96,7 +96,7 @@ def test_a_failing_claim_is_a_failing_command(made_up, tmp_path):
     assert failed.exit_code == 1 and "1 fail" in failed.output
     assert f"Failing, and the book does not say why: {first}." in failed.output
     assert ": fails; " in made_up("summary").output
-    assert [claim["chapter"] for claim in json.loads(made_up("claims", "--json").output)] == list(CHAPTERS)
+    assert [claim["chapter"] for claim in json.loads(made_up("claims", "--json").stdout)] == list(CHAPTERS)
 
 
 def test_a_folder_may_hold_one_chapter(made_up, tmp_path):
