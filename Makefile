@@ -3,8 +3,10 @@
 # make same    two builds, byte for byte    make resume   kill -9 at 20 moments    make mutants  planted faults
 # make drift   other threads, instructions    make newest  newest dependencies    make audit    known vulnerabilities
 # make sync    .ipynb from .py      make baselines   accept the last run's numbers      make lock   renew the pins
+# make new-chapter  six files and a line make a chapter    make processors  the tests on plainer processors
 # make times    how long the tests and CI take, in a fresh clone
 # make checkpoints   train what results/checkpoints/ does not hold intact, about 10 minutes a model
+# make help    these lines          .venv/bin/python -m icl --help   the commands for one chapter, and with other parameters
 PROFILE ?= quick
 CORES ?= 2
 # As text, never expanded again and never pasted into a command: PROFILE='quick; rm -rf x' is an unknown profile.
@@ -15,7 +17,7 @@ BIN := .venv/bin
 SNAKEMAKE = press/locked $(BIN)/snakemake --cores "$$CORES" --rerun-incomplete --nolock --quiet all --config "profile=$$PROFILE" --
 export PYTHONHASHSEED := 0
 
-.PHONY: book test unit setup browser sync check baselines lock bench same resume new-chapter processors times mutants drift newest audit peers pdf checkpoints clean
+.PHONY: help book test unit setup browser sync check baselines lock bench same resume new-chapter processors times mutants drift newest audit peers pdf checkpoints clean
 
 book: setup
 	@$(SNAKEMAKE) book
@@ -35,6 +37,9 @@ setup:
 
 browser:
 	@press/browser
+
+help:
+	@sed -n 's/^# \(make\)/\1/p' Makefile
 
 sync: setup
 	@$(BIN)/python -m icl sync

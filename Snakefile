@@ -1,15 +1,20 @@
 """The graph of the book: chapters in parallel, only what changed runs again, a killed run resumes.
 
 `make book` is `snakemake --cores 2 book` in the project's environment. --config profile=standard for another profile.
+The jobs end with their Snakemake, killed or not: `exec` makes it their parent, and `--with-parent` watches it.
 """
 
+import sys
+
 from icl.chapters import CHAPTERS
-from icl.parameters import PROFILES
+from icl.parameters import check_profile
+from icl.validation import InputError
 from press.sources import chapter_sources, fingerprint, page_sources, priority
 
-PROFILE = config.get("profile", "quick")
-if PROFILE not in PROFILES:
-    raise WorkflowError(f"there is no profile {PROFILE!r}; profiles: {', '.join(PROFILES)}.")
+try:
+    PROFILE = check_profile(config.get("profile", "quick"))
+except InputError as error:
+    sys.exit(f"icl: {error}")  # `--quiet all` would swallow an exception
 RUN = f"_build/run/{PROFILE}"
 
 
@@ -28,9 +33,9 @@ rule html:
         prose=expand("notebooks/{chapter}.{suffix}", chapter=CHAPTERS, suffix=("py", "ipynb")),
         sources=page_sources(),
     output:
-        stamp=f"_build/html/.built-{PROFILE}",
+        touch(f"_build/html/.built-{PROFILE}"),
     shell:
-        "{sys.executable:q} -m icl book --profile {PROFILE:q} && touch {output.stamp:q}"
+        "exec {sys.executable:q} -m icl --with-parent book --profile {PROFILE:q}"
 
 
 rule chapters:
@@ -53,4 +58,4 @@ rule chapter:
     threads: 1
     priority: lambda wildcards: priority(wildcards.chapter, PROFILE)
     shell:
-        "{sys.executable:q} -m icl run {wildcards.chapter:q} -p profile={PROFILE:q} --out {RUN:q} > /dev/null"
+        "exec {sys.executable:q} -m icl --with-parent run {wildcards.chapter:q} -p profile={PROFILE:q} --out {RUN:q} > /dev/null"

@@ -1,45 +1,42 @@
 """Independent computations side by side on the machine's cores, with the results of a plain loop."""
 
-import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
+import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache, partial, partialmethod
+from functools import partialmethod
 
+from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
 from icl.validation import InputError
-
-_is_worker = False
 
 
 def each(function: Callable, arguments: Sequence[tuple], *, label: str | None = None) -> list:
     """[function(*a) for a in arguments], computed in as many processes as there are cores; a bar if there is a `label`.
 
     What is computed does not depend on how many there are, as long as `function` draws only from generators among its
-    arguments; it must be importable by name. Raises what `function` raises, and InputError when the system kills one of
-    the processes.
+    arguments. Raises what `function` raises, and InputError when the system kills one of the processes.
     """
-    alone = len(arguments) < 2 or cores() < 2 or _is_worker
-    start = partial(_at_once, function) if alone else partial(_pool().submit, function)
-    with tqdm(total=len(arguments), desc=label, file=sys.stderr, mininterval=0.5, disable=label is None) as bar:
-        futures = []
+    jobs = (delayed(function)(*values) for values in arguments)
+    processes = cores() if len(arguments) > 1 else 1
+    threads = None if "OMP_NUM_THREADS" in os.environ else 1
+    bar = dict(total=len(arguments), desc=label, file=sys.stderr, mininterval=0.5, disable=label is None)
+    with (
+        warnings.catch_warnings(),
+        parallel_config("loky", inner_max_num_threads=threads, initializer=_begin, initargs=(os.getpid(),)),
+    ):
+        # loky replaces a worker that has grown, and says so on stderr; nothing is lost by it.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
         try:
-            for values in arguments:
-                futures.append(start(*values))
-                futures[-1].add_done_callback(lambda _: bar.update())
-            return [future.result() for future in futures]
+            return list(tqdm(Parallel(processes, return_as="generator", max_nbytes=None)(jobs), **bar))
         except BrokenProcessPool:
-            _pool.cache_clear()
             reason = "the system ended one of its processes, most likely for lack of memory"
             raise InputError(f"{label or function.__name__}: {reason}; set ICL_CORES=1 to use one process.") from None
-        finally:
-            for future in futures:
-                future.cancel()
 
 
 def cores() -> int:
@@ -55,31 +52,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _at_once(function: Callable, *values) -> Future:
-    future = Future()
-    future.set_result(function(*values))
-    return future
-
-
-@cache
-def _pool() -> ProcessPoolExecutor:
-    # Fresh processes: forks of one that has run torch's threads hang.
-    return ProcessPoolExecutor(cores(), mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
-
-
-def _begin() -> None:
-    """Of a worker: no bars of its own, one thread unless the environment says otherwise, and an end with its parent."""
-    global _is_worker
-    _is_worker = True
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to answer; Jupyter sends it to all when a kernel ends
+def _begin(parent: int) -> None:
+    """Of a worker: no bars and no workers of its own, interrupts left to its parent, and an end with it."""
+    os.environ["ICL_CORES"] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter sends it to all processes when a kernel ends
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
-    if "OMP_NUM_THREADS" not in os.environ:
-        import torch  # here, not above: whoever only asks how many cores there are would wait seconds for it
-
-        torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    multiprocessing.parent_process().join()
-    os._exit(1)  # whoever waited for the result is gone
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:  # loky's workers outlive a killed parent by minutes
+        time.sleep(1.0)
+    os._exit(1)

@@ -9,27 +9,27 @@ from pathlib import Path
 from icl.chapters import CHAPTERS
 from press.finished import read_run
 from press.layout import BUILD, HTML, WorkflowError, run_folder
+from press.output import workplace
 from press.pages import trust
 from press.sources import check_current
 from press.stage import pages, stage
-from press.turns import turn
 
 
 def build_book(profile: str) -> Path:
     """Build the book from the profile's run into `_build/html`; returns its index page.
 
     Any Sphinx warning is an error. Raises InputError where a run is missing, WorkflowError where one is of other code
-    than stands here, the build fails, a page is missing, or a later build has overtaken this one; the book that was
-    there before then stays as it was.
+    than stands here, the build fails or a page is missing; the book that was there before then stays as it was. A
+    second build waits for the first.
     """
     BUILD.mkdir(exist_ok=True)
-    with turn(BUILD, "book") as mine:
+    with workplace(BUILD, "book") as mine:
         source = write_source(profile, mine.scratch / "src")
         built = render(source, mine.scratch / "sphinx", pages())
         # readers download the notebooks as they ran, in place of those that Sphinx read
         shutil.copytree(source / "extra" / "_sources", built / "_sources", dirs_exist_ok=True)
-        with mine.publishing():
-            _publish(built)
+        mine.check()
+        _publish(built)
     return HTML / "index.html"
 
 

@@ -1,10 +1,15 @@
 """`python -m icl`: run a chapter, read the ledger, compare with the baselines, build the book."""
 
+import json
+import os
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
+from icl import __version__
 from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments, read_all, read_ledger
+from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import PROFILES, check_profile
 from icl.validation import InputError
@@ -23,21 +28,36 @@ all_option = click.option(
     "--all", "everything", is_flag=True, help="Show every number that moved, not the largest only."
 )
 
+chapter_argument = click.argument(
+    "chapter",
+    callback=lambda context, argument, value: check_chapter(value),
+    shell_complete=lambda *_: [CompletionItem(name, help=chapter.summary) for name, chapter in CHAPTERS.items()],
+)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-def commands():
+_COMPLETION = """Completion of commands and chapters, for the command `icl` of the environment, in bash:
+eval "$(_ICL_COMPLETE=bash_source icl)"; in zsh and fish likewise."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_COMPLETION)
+@click.version_option(__version__, message="icl %(version)s")
+@click.option("--with-parent", is_flag=True, hidden=True)
+def commands(with_parent):
     """The executable companion to the theory of in-context learning."""
+    if with_parent:  # Snakemake's jobs: after a kill -9 of Snakemake nobody waits for them
+        from ipykernel.parentpoller import ParentPollerUnix
+
+        ParentPollerUnix(os.getppid()).start()
 
 
 @commands.command()
-@click.argument("chapter")
+@chapter_argument
 @click.option("-p", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter, as in -p d=7; repeatable.")
 @click.option(
     "--out", metavar="FOLDER", help="Folder for the notebook, its numbers and figures; default: _build/runs/CHAPTER."
 )
 def run(chapter, assignments, out):
-    """Run CHAPTER, with other parameters if you like, and print its claims."""
-    parameters = check_parameters(chapter, **parse_assignments(check_chapter(chapter), assignments))
+    """Run CHAPTER, by name or number, with other parameters if you like, and print its claims."""
+    parameters = check_parameters(chapter, **parse_assignments(chapter, assignments))
 
     from press.progress import shown  # after the check, for these take seconds
     from press.run import run_chapter
@@ -53,7 +73,8 @@ def run(chapter, assignments, out):
 @commands.command()
 @profile_option
 @click.option("--run", "folder", metavar="FOLDER", help="A folder that `run --out` wrote; default: _build/run/PROFILE.")
-def claims(profile, folder):
+@click.option("--json", "as_json", is_flag=True, help="All claims as JSON, in place of tables.")
+def claims(profile, folder, as_json):
     """Print the ledger of the last run, or of the chapters in a folder.
 
     Exit status 1 when a verdict fails and the book does not say why, or the run is not of the code that stands here.
@@ -63,12 +84,16 @@ def claims(profile, folder):
     where = run_folder(profile) if folder is None else Path(folder)
     there = present(where)
     ledgers = [read_ledger(where, name) for name in there]
-    for ledger in ledgers:
-        click.echo(f"{ledger['chapter']}\n{table(ledger)}")
-    click.echo(summary(ledgers))
+    if as_json:
+        every = [{"chapter": ledger["chapter"], **claim} for ledger in ledgers for claim in ledger["claims"]]
+        click.echo(json.dumps([{key: json_number(value) for key, value in claim.items()} for claim in every], indent=1))
+    else:
+        for ledger in ledgers:
+            click.echo(f"{ledger['chapter']}\n{table(ledger)}")
+        click.echo(summary(ledgers))
     unexplained = [claim.id for claim in failures(ledgers, explained=False)]
     if unexplained:
-        click.echo(f"Failing, and the book does not say why: {', '.join(unexplained)}.")
+        click.echo(f"Failing, and the book does not say why: {', '.join(unexplained)}.", err=as_json)
     check_current(where, *((CHAPTERS, profile) if folder is None else (there,)))
     if unexplained:
         raise SystemExit(1)
@@ -177,14 +202,19 @@ def train(recipe, seed, out, anew, minutes, device):
 
     if recipe == "table1":
         path = (out or recipes.FOLDER) / table1.RESULTS.name
-        for line in train_table(seed or 0, path, anew=anew, minutes=minutes, device=device):
+        lines = train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)
+    else:
+        shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
+        named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
+        wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
+        lines = train_all(wanted, out or recipes.FOLDER, anew=anew, minutes=minutes, device=device)
+    try:
+        for line in lines:
             click.echo(line)
-        return
-    shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
-    named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
-    wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
-    for line in train_all(wanted, out or recipes.FOLDER, anew=anew, minutes=minutes, device=device):
-        click.echo(line)
+    except KeyboardInterrupt:
+        saved = f"it was saved every {recipes.SLICE} steps under {recipes.STATES}"
+        click.echo(f"\nicl: stopped; {saved}, and the same command goes on from there.", err=True)
+        raise SystemExit(130) from None
 
 
 @commands.command()
@@ -210,7 +240,8 @@ def run_commands(group: click.Group) -> None:
         error.show()
         raise SystemExit(error.exit_code) from None
     except click.Abort:
-        raise SystemExit(130) from None
+        click.echo("icl: interrupted; results that were there are unchanged.", err=True)
+        os._exit(130)  # all is put away; asyncio would print what became of its tasks
     except (InputError, WorkflowError) as error:
         click.echo(f"icl: {error}", err=True)
         raise SystemExit(1) from None

@@ -1,13 +1,18 @@
-"""The folder that a run writes into: where it may be, and which of the files there are the run's own to replace."""
+"""The folder that a run writes into: where it may be, whose it is meanwhile, and which files the run may replace."""
 
+import fcntl
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from icl.files import dumps, read_json, write_atomically
 from icl.validation import InputError
-from press.layout import BUILD
+from press.layout import BUILD, WorkflowError
 
 _SUFFIXES = (".ipynb", ".provenance.json", ".json")  # the ledger last: its presence says that the rest is there
 
@@ -36,6 +41,53 @@ def output_folder(out: Path | str) -> Path:
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot write to the folder {shown}: {reason}; choose another with --out.") from None
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where one process makes `name` for `folder`, alone: in `scratch`, which is empty at first and gone at the end."""
+
+    folder: Path
+    name: str
+    scratch: Path
+    lock: int
+
+    def check(self) -> None:
+        """Raise WorkflowError when the folder was cleared under this process, whose lock then keeps nobody away."""
+        path = _lock(self.folder, self.name)
+        if not (path.exists() and os.path.samestat(os.fstat(self.lock), path.stat())):
+            raise WorkflowError(f"{self.folder} was cleared while {self.name} was made in it; start it again.")
+
+
+@contextmanager
+def workplace(folder: Path, name: str) -> Iterator[Workplace]:
+    """A place to make `name` for `folder`, which exists, once whoever makes it now has done; says so when it waits.
+
+    The lock is the system's and dies with its process, however that ends. What a killed one left is swept away: an
+    orphan of it may still write there, but nobody reads it.
+    """
+    prefix = f".{name}.scratch-"
+    with open(_lock(folder, name), "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"{name}: waiting until another process has made it in {folder} …", file=sys.stderr, flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in folder.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        scratch = Path(tempfile.mkdtemp(dir=folder, prefix=prefix))
+        mine = Workplace(folder, name, scratch, lock.fileno())
+        try:
+            yield mine
+        except Exception:
+            mine.check()  # in a folder that was cleared, whatever failed failed for that
+            raise
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _lock(folder: Path, name: str) -> Path:
+    return folder / f".{name}.lock"
 
 
 def check_own(out: Path, chapter: str) -> None:

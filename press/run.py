@@ -2,16 +2,20 @@
 
 import contextlib
 import importlib.metadata
+import logging
 import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import nbformat
 import papermill
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
@@ -20,13 +24,14 @@ from icl.chapters import check_parameters, read_ledger
 from icl.files import dumps, read_sealed, sealed, sha256, write_atomically
 from icl.parallel import cores
 from icl.parameters import Parameters
-from press.kernels import KERNEL, ChapterKernel, check_kernel
+from icl.validation import InputError
 from press.layout import ROOT, WorkflowError
 from press.notebooks import check_pair, tidy
-from press.output import check_own, note, output_folder, publish
+from press.output import check_own, note, output_folder, publish, workplace
 from press.sources import digests
-from press.turns import Turn, turn
 
+KERNEL = "python3"
+logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it logs as an error, it raises as well
 # One thread: results then do not depend on the machine's cores, and two chapters share two cores.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -39,31 +44,48 @@ def run_chapter(
     Writes `<chapter>.ipynb`, `<chapter>.json`, `<chapter>.provenance.json` and the folder `<chapter>/` of figures
     into `out`; `environment` changes the kernel's environment variables. Raises InputError, before a kernel starts, for
     bad parameters or ICL_CORES, an unpaired notebook, a missing kernel, a folder that cannot be written or holds files
-    of the same names that no run made; WorkflowError when a cell fails, leaving earlier results as they were, or when a
-    later start of the same chapter into the same folder has overtaken this one, or the folder was cleared meanwhile.
+    of the same names that no run made; WorkflowError when a cell fails, leaving earlier results as they were, or when
+    the folder was cleared meanwhile. A second run of the same chapter into the same folder waits for the first.
     """
     parameters = parameters or check_parameters(chapter)
     cores()  # refuses a bad ICL_CORES before a kernel starts
     notebook = check_pair(chapter)
-    check_kernel()
+    _check_kernel()
     out = output_folder(out)
     check_own(out, chapter)
-    made_of = digests(chapter)  # as they are before the kernel reads them: what changes meanwhile makes the run stale
-    started = time.perf_counter()
-    with turn(out, chapter) as mine:
+    with workplace(out, chapter) as mine:
+        made_of = digests(chapter)  # before the kernel reads them: what changes meanwhile makes the run stale
+        started = time.perf_counter()
         failed = out / f"{chapter}.failed.ipynb"
         note(out, chapter, [failed.name])
-        executed = _execute(notebook, mine, parameters, failed, environment or {})
+        executed = _execute(notebook, mine.scratch, parameters, failed, environment or {})
         warnings = tidy(executed)
         if warnings:
             raise WorkflowError(f"{chapter} wrote to stderr, which a clean chapter does not: {warnings[0]}")
         ledger = _seal(mine.scratch, chapter, nbformat.writes(executed) + "\n")
         provenance = dumps(_provenance(time.perf_counter() - started) | {"sources": made_of})
         write_atomically(mine.scratch / f"{chapter}.provenance.json", provenance)
-        with mine.publishing():
-            check_own(out, chapter)
-            publish(mine.scratch, out, chapter)
+        mine.check()
+        check_own(out, chapter)
+        publish(mine.scratch, out, chapter)
     return ledger
+
+
+class _QuietKernel(AsyncKernelManager):
+    """A kernel whose own stderr, unlike its cells', is not shown: stopped early, it prints where its threads were."""
+
+    async def start_kernel(self, **options):
+        await super().start_kernel(stderr=subprocess.DEVNULL, **options)
+
+
+def _check_kernel() -> None:
+    try:
+        KernelSpecManager().get_kernel_spec(KERNEL)
+    except NoSuchKernel:
+        raise InputError(
+            f"there is no Jupyter kernel named {KERNEL!r}; "
+            f"run `python -m ipykernel install --sys-prefix --name {KERNEL}`."
+        ) from None
 
 
 def _seal(scratch: Path, chapter: str, notebook: str) -> dict:
@@ -75,8 +97,8 @@ def _seal(scratch: Path, chapter: str, notebook: str) -> dict:
     return read_ledger(scratch, chapter)
 
 
-def _execute(notebook: Path, mine: Turn, parameters, failed: Path, environment: dict) -> nbformat.NotebookNode:
-    scratch, output = mine.scratch, mine.scratch / "executed.ipynb"
+def _execute(notebook: Path, scratch: Path, parameters, failed: Path, environment: dict) -> nbformat.NotebookNode:
+    output = scratch / "executed.ipynb"
     try:
         with _environment(**_ENVIRONMENT | environment | {"ICL_OUT": str(scratch)}):
             papermill.execute_notebook(
@@ -92,8 +114,8 @@ def _execute(notebook: Path, mine: Turn, parameters, failed: Path, environment: 
                 record_timing=False,
                 coalesce_streams=True,  # where what is printed breaks into pieces depends on the machine's load
                 stderr_file=sys.stderr if sys.stderr.isatty() else None,  # progress bars, live
-                kernel_manager_class=ChapterKernel,
-                config=Config(KernelManager={"transport_encryption": "auto"}, ChapterKernel={"turn": mine}),
+                kernel_manager_class=_QuietKernel,
+                config=Config(KernelManager={"transport_encryption": "auto"}),
             )
     except PapermillExecutionError as error:
         shutil.copy(output, failed)
@@ -102,11 +124,7 @@ def _execute(notebook: Path, mine: Turn, parameters, failed: Path, environment: 
             f"{notebook.stem} failed in cell {error.cell_index} ({source[0] if source else 'empty'}): "
             f"{error.ename}: {error.evalue} (the notebook up to there: {failed})"
         ) from None
-    except OSError:
-        mine.check()  # papermill trips over a folder that is gone
-        raise
     except DeadKernelError:
-        mine.check()
         raise WorkflowError(f"{notebook.stem}: the kernel died; most often it ran out of memory.") from None
     return nbformat.read(output, as_version=4)
 

@@ -1,5 +1,7 @@
 """Helpers shared by tests: random problems, the five-standard-error rule, a brute-force Gaussian expectation."""
 
+import subprocess
+import time
 from itertools import product
 from math import prod
 
@@ -7,6 +9,17 @@ import numpy as np
 
 from icl.estimates import monte_carlo
 from icl.prompts import PromptLaw, symmetric_root
+
+
+def ends(process: int, seconds: float = 60.0) -> bool:
+    """Whether the process of this number, somebody else's child, ends within so many seconds."""
+    patience = time.monotonic() + seconds
+    while time.monotonic() < patience:
+        state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout
+        if not state.strip() or state.startswith("Z"):
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def random_covariance(rng, d, rank=None) -> np.ndarray:

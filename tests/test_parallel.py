@@ -9,6 +9,8 @@ import time
 import numpy as np
 import pytest
 import torch
+from joblib.externals.loky import get_reusable_executor
+from support import ends
 from tqdm import tqdm
 
 from icl import parallel
@@ -30,6 +32,11 @@ def ended(k: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def slow_first(k: int) -> int:
+    time.sleep(0.5 * (k == 0))
+    return k
+
+
 def whereabouts(k: int) -> int:
     return os.getpid()
 
@@ -44,11 +51,10 @@ def nested(k: int) -> tuple:
 
 @pytest.fixture
 def two_cores(monkeypatch):
-    monkeypatch.setattr(parallel, "cores", lambda: 2)
-    parallel._pool.cache_clear()
+    monkeypatch.setenv("ICL_CORES", "2")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     yield
-    parallel._pool().shutdown()
-    parallel._pool.cache_clear()
+    get_reusable_executor().shutdown(kill_workers=True)
 
 
 def jobs() -> list:
@@ -57,9 +63,13 @@ def jobs() -> list:
 
 def test_the_number_of_processes_changes_nothing(two_cores, monkeypatch):
     both = parallel.each(drawn, jobs(), label="both")
-    monkeypatch.setattr(parallel, "cores", lambda: 1)
+    monkeypatch.setenv("ICL_CORES", "1")
     alone = parallel.each(drawn, jobs(), label="alone")
     assert [found[:2] for found in both] == [found[:2] for found in alone] == [drawn(*job)[:2] for job in jobs()]
+
+
+def test_results_come_in_the_order_of_the_arguments(two_cores):
+    assert parallel.each(slow_first, [(k,) for k in range(4)]) == [0, 1, 2, 3]
 
 
 def test_other_processes_do_the_work_on_one_thread(two_cores):
@@ -97,40 +107,27 @@ def test_an_interrupt_is_the_parent_s_to_answer(two_cores):
     workers = set(parallel.each(whereabouts, jobs))
     for worker in workers:
         os.kill(worker, signal.SIGINT)
-    assert set(parallel.each(whereabouts, jobs)) <= workers
+    assert len(parallel.each(whereabouts, jobs)) == 8 and not any(ends(worker, 0.1) for worker in workers)
 
 
 def test_workers_end_with_a_killed_parent(tmp_path):
     """Nobody would stop them otherwise: they would wait for work until the machine is switched off."""
     program = (
         "import time; from icl import parallel; from test_parallel import whereabouts\n"
-        "parallel.cores = lambda: 2\n"
-        "if __name__ == '__main__':\n"
-        "    print(*parallel.each(whereabouts, [(k,) for k in range(8)], label='x'), flush=True)\n"
-        "    parallel.each(time.sleep, [(600,), (600,)], label='long')\n"
+        "print(*parallel.each(whereabouts, [(k,) for k in range(8)], label='x'), flush=True)\n"
+        "parallel.each(time.sleep, [(600,), (600,)], label='long')\n"
     )
     (tmp_path / "program.py").write_text(program)
-    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    settings = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "ICL_CORES": "2"}
     parent = subprocess.Popen(
         [sys.executable, tmp_path / "program.py"],
-        env=os.environ | paths,
+        env=os.environ | settings,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
     )
     workers = {int(word) for word in parent.stdout.readline().split()}
-    assert workers and all(_alive(worker) for worker in workers)
+    assert workers and not any(ends(worker, 0.1) for worker in workers)
     with parent:
         parent.kill()
-    deadline = time.monotonic() + 60
-    while any(_alive(worker) for worker in workers) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not any(_alive(worker) for worker in workers)
-
-
-def _alive(process: int) -> bool:
-    try:
-        with open(f"/proc/{process}/stat") as status:
-            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    assert all(ends(worker) for worker in workers)

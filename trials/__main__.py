@@ -42,7 +42,7 @@ def newest(profile):
 @profile_option
 def same(profile):
     """Build the book twice, in other places, times, languages and orders; exit status 1 for a byte that differs."""
-    from trials.builds import same_bytes
+    from trials.same import same_bytes
 
     _report(same_bytes(profile), "The two builds are the same, byte for byte.")
 
@@ -53,7 +53,7 @@ def same(profile):
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the moments.")
 def resume(profile, kills, seed):
     """Kill the build of the book at random moments, then let it finish; exit status 1 for a byte that differs."""
-    from trials.builds import resumed_bytes
+    from trials.resume import resumed_bytes
 
     _report(resumed_bytes(profile, kills, seed), f"After {kills} kills the book is the same, byte for byte.")
 

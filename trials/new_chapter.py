@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from press.layout import ROOT, WorkflowError
-from trials.builds import checkout
+from trials.same import checkout
 
 TINY = ROOT / "trials" / "tiny_chapter"
 NAME = "99_zero_answer"

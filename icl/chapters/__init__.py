@@ -98,7 +98,9 @@ CHAPTERS = _find()
 
 
 def check_chapter(name: str) -> str:
-    """Return `name` if it is a chapter; raise InputError with the nearest name otherwise."""
+    """The chapter that `name` names or numbers (3 or 03); raises InputError with the nearest name otherwise."""
+    if name.isascii() and name.isdigit():
+        name = next((chapter.name for chapter in CHAPTERS.values() if chapter.number == int(name)), name)
     if name not in CHAPTERS:
         raise InputError(
             f"there is no chapter {short(name)}{nearest(name, CHAPTERS)}; chapters: {', '.join(CHAPTERS)}."

@@ -1,12 +1,18 @@
 """The command line as a person meets it: one sentence and a status for every mistake, nothing written."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import fake_run
 import pytest
 from click.testing import CliRunner
+from support import ends
 
+from icl import __version__
 from icl.chapters import CHAPTERS, catalogue
 from icl.files import write_atomically
 from press import book, cli
@@ -23,6 +29,8 @@ def icl(*arguments, cwd=ROOT):
     "arguments, complaint",
     [
         (["run", "01_one_step"], "did you mean '01_one_step_gd'"),
+        (["run", "9"], "there is no chapter '9'"),
+        (["run", "03", "-p", "beta_norm=1"], "03_nonlinear_targets has no parameter 'beta_norm'"),
         (["run", "01_one_step_gd", "-p", "sigma=1"], "did you mean 'sigma2'"),
         (["run", "01_one_step_gd", "-p", "d=notanint"], "d must be a whole number"),
         (["run", "01_one_step_gd", "-p", "d=0"], "d = 0 does not fit"),
@@ -62,6 +70,7 @@ def test_claims_without_a_run(tmp_path):
 
 
 def test_help_lists_the_commands():
+    assert icl("--version").stdout == f"icl {__version__}\n"
     shown = icl("--help").stdout
     for command in ("run", "claims", "check", "baselines", "book", "sync"):
         assert command in shown
@@ -87,6 +96,7 @@ def test_a_failing_claim_is_a_failing_command(made_up, tmp_path):
     assert failed.exit_code == 1 and "1 fail" in failed.output
     assert f"Failing, and the book does not say why: {first}." in failed.output
     assert ": fails; " in made_up("summary").output
+    assert [claim["chapter"] for claim in json.loads(made_up("claims", "--json").stdout)] == list(CHAPTERS)
 
 
 def test_a_folder_may_hold_one_chapter(made_up, tmp_path):
@@ -137,3 +147,41 @@ def test_results_of_other_code_are_never_green(made_up, tmp_path, command):
     write_atomically(path, path.read_text().replace('"icl/ledger.py": "', '"icl/ledger.py": "0'))
     failed = made_up(command)
     assert isinstance(failed.exception, WorkflowError) and "icl/ledger.py changed since" in str(failed.exception)
+
+
+FIRST = "01_one_step_gd"
+
+
+def visible(folder) -> list:
+    """What lies in a folder but the workflow's own notes."""
+    return [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+
+
+def test_a_job_of_a_killed_snakemake_ends(tmp_path):
+    job = [sys.executable, "-m", "icl", "--with-parent", "run", FIRST, "--out", str(tmp_path / "out")]
+    code = f"import subprocess; job = subprocess.Popen({job!r}); print(job.pid, flush=True); job.wait()"
+    settings = dict(env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with subprocess.Popen([sys.executable, "-c", code], **settings) as parent:
+        process = int(parent.stdout.readline())
+        while not (tmp_path / "out").exists():
+            assert parent.poll() is None
+            time.sleep(0.05)
+        parent.kill()
+    assert ends(process) and visible(tmp_path / "out") == []
+
+
+def test_an_interrupt_is_one_line(tmp_path):
+    run = subprocess.Popen(
+        [sys.executable, "-m", "icl", "run", "1", "--out", tmp_path],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(tmp_path.glob(".*.scratch-*")):
+        assert run.poll() is None
+        time.sleep(0.05)
+    time.sleep(3)  # the kernel is there, and a cell is waited for
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=60)[1].splitlines()
+    assert run.returncode == 130 and visible(tmp_path) == [] and not list(tmp_path.glob(".*.scratch-*"))
+    assert [line.partition(":")[0] for line in said if line] == [FIRST, "icl"] and "interrupted" in said[-1]

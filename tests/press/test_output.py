@@ -1,11 +1,13 @@
-"""Where a run may write, what it may replace, and who publishes when two are at it."""
+"""Where a run may write, what it may replace, and that two never make the same thing at once."""
 
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +15,7 @@ from icl.files import read_json, write_atomically
 from icl.validation import InputError
 from press import output
 from press.layout import ROOT, WorkflowError
-from press.output import check_own, note, output_folder, publish
-from press.turns import turn
+from press.output import check_own, note, output_folder, publish, workplace
 
 CHAPTER = "01_one_step_gd"
 
@@ -122,43 +123,49 @@ def test_damaged_notes_are_one_sentence(cwd):
         note(cwd, CHAPTER, ["y"])
 
 
-def test_only_the_latest_start_publishes(tmp_path):
-    with turn(tmp_path, "x") as orphan:
-        with turn(tmp_path, "x") as latest:
-            assert orphan.scratch.exists() and orphan.scratch != latest.scratch
-            with pytest.raises(WorkflowError, match="a later start makes x"), orphan.publishing():
-                pytest.fail("an orphan published")
-            with latest.publishing():
-                pass
-        with turn(tmp_path, "other") as other, other.publishing():
-            pass
+@pytest.fixture
+def another(tmp_path):
+    """A process that is making «x» in `tmp_path`, in its workplace."""
+    code = "import sys, time; from pathlib import Path; from press.output import workplace\n"
+    code += "with workplace(Path(sys.argv[1]), 'x') as mine:\n    print(mine.scratch, flush=True); time.sleep(60)"
+    command, settings = [sys.executable, "-c", code, tmp_path], os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=settings, text=True) as process:
+        process.scratch = Path(process.stdout.readline().strip())
+        yield process
+        process.kill()
+
+
+def test_a_second_one_waits_for_the_first_and_sweeps_after_a_killed_one(another, tmp_path, capsys):
+    threading.Timer(1.0, another.send_signal, [signal.SIGKILL]).start()
+    with workplace(tmp_path, "other"):
+        assert capsys.readouterr().err == ""
+    began = time.monotonic()
+    with workplace(tmp_path, "x") as mine:
+        assert time.monotonic() - began > 0.5
+        assert "x: waiting until another process has made it" in capsys.readouterr().err
+        assert mine.scratch.is_dir() and mine.scratch != another.scratch and not another.scratch.exists()
+        mine.check()
     assert list(tmp_path.glob(".x.scratch-*")) == []
 
 
-def test_a_folder_that_was_cleared_is_a_lost_turn(tmp_path):
-    for folder, cleared in (("a", "a"), ("b", "b/.x.owner")):
-        (tmp_path / folder).mkdir()
-        with turn(tmp_path / folder, "x") as mine:
-            assert not mine.lost()
+def test_a_folder_that_was_cleared_is_noticed(tmp_path):
+    for cleared in ("a", "b/.x.lock"):
+        folder = tmp_path / cleared[0]
+        folder.mkdir()
+        with workplace(folder, "x") as mine:
             gone = tmp_path / cleared
             shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
-            assert mine.lost()
-            with pytest.raises(WorkflowError, match="was cleared while x was made in it"), mine.publishing():
-                pytest.fail("published into nothing")
+            for later in (False, True):  # nothing there, or another start's lock
+                if later:
+                    folder.mkdir(exist_ok=True)
+                    (folder / ".x.lock").touch()
+                with pytest.raises(WorkflowError, match="was cleared while x was made in it"):
+                    mine.check()
 
 
-def test_what_a_killed_process_left_is_swept_away(tmp_path):
-    code = "import sys, time; from pathlib import Path; from press.turns import turn\n"
-    code += "with turn(Path(sys.argv[1]), 'x') as mine:\n    print('in', flush=True); time.sleep(60)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    child = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, env=environment)
-    assert child.stdout.readline() == b"in\n"
-    (left,) = tmp_path.glob(".x.scratch-*")
-    with turn(tmp_path, "x"):
-        assert left.exists(), "its process is alive"
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
-    time.sleep(0.05)
-    with turn(tmp_path, "x"):
-        assert not left.exists()
+def test_a_lock_that_is_a_link_harms_nothing(tmp_path):
+    write_atomically(tmp_path / "precious", "mine")
+    (tmp_path / ".x.lock").symlink_to(tmp_path / "precious")
+    with workplace(tmp_path, "x"):
+        pass
+    assert (tmp_path / "precious").read_text() == "mine"

@@ -1,4 +1,4 @@
-"""The same bytes under other circumstances and after `kill -9`, on small builds; `make same`, `make resume` do all."""
+"""The same bytes after `kill -9`, on a small chapter; `make resume` does it to the whole book."""
 
 import os
 import random
@@ -9,14 +9,11 @@ import sys
 import time
 
 import pytest
+from support import ends
 
 from icl.files import write_atomically
-from press.layout import ROOT, run_folder
-from press.turns import turn
-from trials import builds
-from trials.builds import differences
+from press.layout import ROOT
 
-CHAPTER = "01_one_step_gd"
 # A chapter of the test's own, with the real ledger, a real training and a real figure, in a checkout of its own.
 DRIVER = """
 import sys
@@ -101,7 +98,7 @@ def test_killed_runs_leave_nothing_half_and_end_with_the_same_bytes(small, tmp_p
     for number in range(3):
         process = small(tmp_path / "killed", PYTHONHASHSEED=str(number), TZ="Asia/Kolkata")
         time.sleep(moments.uniform(0.3, 0.9) * seconds)
-        # only the runner: its kernel lives on as an orphan; or the runner stays alive while the next one is at work
+        # only the runner: its kernel lives on for a moment; or the runner stays alive, and the next one waits for it
         if number == 2:
             orphans.append(process)
         else:
@@ -117,74 +114,31 @@ def test_killed_runs_leave_nothing_half_and_end_with_the_same_bytes(small, tmp_p
     assert list((tmp_path / "killed").glob(".*scratch*")) == []
 
 
-def test_an_overtaken_run_ends_at_once(small, tmp_path):
-    """It would take the machine from the start that counts, and its work would be dropped."""
-    out = tmp_path / "out"
-    orphan = small(out, stderr=subprocess.PIPE, NAP="300")
+def begun(run, out) -> int:
+    """Wait until a cell of the run is at work; returns the process of its kernel."""
     while not list(out.glob(".small.scratch-*/half-written")):
-        assert orphan.poll() is None
+        assert run.poll() is None
         time.sleep(0.05)
-    (kernel,) = map(int, subprocess.check_output(["pgrep", "-P", str(orphan.pid)]).split())
-    with turn(out, "small"):
-        said = orphan.communicate(timeout=60)[1].decode()
-    assert orphan.returncode == 1 and "a later start makes small" in said
-    assert contents(out) == {} and not list(out.glob(".small.scratch-*"))
-    with pytest.raises(ProcessLookupError):
-        os.kill(kernel, 0)
+    (kernel,) = map(int, subprocess.check_output(["pgrep", "-P", str(run.pid)]).split())
+    return kernel
+
+
+def test_the_kernel_of_a_killed_run_ends(small, tmp_path):
+    """It would take the machine from the next start, and nobody reads what it writes."""
+    out = tmp_path / "out"
+    run = small(out, NAP="1")
+    kernel = begun(run, out)
+    run.kill()
+    run.wait()
+    assert ends(kernel) and contents(out) == {}
 
 
 def test_a_run_whose_folder_is_cleared_ends_with_one_sentence(small, tmp_path):
     out = tmp_path / "out"
-    run = small(out, stderr=subprocess.PIPE, NAP="300")
-    while not list(out.glob(".small.scratch-*/half-written")):
-        assert run.poll() is None
-        time.sleep(0.05)
+    run = small(out, stderr=subprocess.PIPE, NAP="0.5")
+    begun(run, out)
     shutil.rmtree(out)
     said = run.communicate(timeout=60)[1].decode()
     last = said.strip().splitlines()[-1]  # the command line shows this alone
     assert run.returncode == 1 and "WorkflowError" in last and "was cleared while small was made in it" in last
-    assert not out.exists()
-
-
-@pytest.mark.book
-def test_a_chapter_gives_the_same_bytes_elsewhere(tmp_path):
-    """Another hash seed, time zone, language, current folder and output folder than those of the book's run."""
-    settings = {"PYTHONHASHSEED": "4242", "TZ": "Asia/Kolkata", "LC_ALL": "C", "PYTHONPATH": str(ROOT)}
-    subprocess.run(
-        [sys.executable, "-m", "icl", "run", CHAPTER, "--out", "an other place"],
-        cwd=tmp_path,
-        env={**os.environ, **settings},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=True,
-    )
-    here, there = run_folder("quick"), tmp_path / "an other place"
-    figures = [f"{CHAPTER}/{path.name}" for path in (here / CHAPTER).iterdir() if not path.name.startswith(".")]
-    names = [f"{CHAPTER}.json", f"{CHAPTER}.ipynb", *figures]
-    assert len(names) > 8
-    for name in names:
-        assert (there / name).read_bytes() == (here / name).read_bytes(), f"{name} differs"
-
-
-def test_differences_are_seen(tmp_path):
-    for side in ("left", "right"):
-        write_atomically(tmp_path / side / "_build" / "run" / "quick" / "x.json", "same")
-        write_atomically(tmp_path / side / "_build" / "run" / "quick" / "x.provenance.json", side)
-        write_atomically(tmp_path / side / "_build" / "run" / "quick" / ".x.owner", side)
-        write_atomically(tmp_path / side / "_build" / "html" / "page.html", "same")
-    sides = tmp_path / "left", tmp_path / "right"
-    assert differences(*sides, "quick") == []
-    write_atomically(sides[0] / "_build" / "html" / "page.html", "other")
-    write_atomically(sides[1] / "_build" / "html" / "extra.html", "x")
-    assert differences(*sides, "quick") == ["html/extra.html is in one of the builds only", "html/page.html differs"]
-
-
-def test_a_trial_records_what_it_found(tmp_path, monkeypatch):
-    """Two builds that differ in one byte are told apart, and the count is kept for the page."""
-    monkeypatch.setattr(builds, "TRIALS", tmp_path / "trials")
-    monkeypatch.setattr(builds, "MEASUREMENTS", tmp_path)
-    pages = iter("ab")
-    page = lambda copy, *_: write_atomically(copy / "_build" / "html" / "page.html", next(pages))
-    monkeypatch.setattr(builds, "_finish", page)
-    assert builds.same_bytes("quick") == ["html/page.html differs"]
-    assert builds.read_json(tmp_path / "trials.json")["same"] == {"files": 1, "different": 1}
+    assert contents(tmp_path / "out") == {}
