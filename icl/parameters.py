@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -36,10 +35,6 @@ class Parameters(BaseModel):
                 {"most": LARGEST_PROMPT, "gigabytes": f"{gigabytes:.0f}"},
             )
         return self
-
-    def stream(self, *numbers: int) -> np.random.Generator:
-        """The random numbers of one experiment, named by these numbers ≥ 0 and independent of every other's."""
-        return np.random.default_rng([self.seed, *numbers])
 
 
 def extended(table: dict[str, dict]) -> type[Parameters]:

@@ -10,6 +10,7 @@ from icl.estimates import Estimate, NotRun
 from icl.last_steps import newton, settle
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
+from icl.models.gd_beta_model import GDBeta
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.risk_gradient import RiskGradient
 from icl.parallel import each
@@ -158,7 +159,10 @@ class Training:
 def train_on_samples(
     law: Sampler, schedule: Schedule, batch: int, seed, label: str, *, build: Builder = LinearSelfAttention
 ) -> Training:
-    """Adam, float32 weights, fresh float64 prompts each step from a generator of its own; `build` makes the model."""
+    """Adam, float32 weights, fresh float64 prompts each step, all drawn from `seed`; `build` makes the model.
+
+    `seed` is what a stream starts from (`randomness.Streams.entropy`), or anything that numpy.random.default_rng takes.
+    """
     rng = np.random.default_rng(seed)
     model = build(law.d, rng=rng, init="label_path", dtype=torch.float32)
 
@@ -215,3 +219,24 @@ def mean_over_trainings(values) -> Estimate:
     """Mean and standard error over independent trainings (at least two)."""
     values = np.asarray(values, dtype=float)
     return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))
+
+
+@dataclass(frozen=True)
+class GDBetaEnds:
+    """Where L-BFGS on GD-β stopped from K random starts: risks (K,), beta (K, d), Gamma (K, d, d)."""
+
+    risks: np.ndarray
+    beta: np.ndarray
+    Gamma: np.ndarray
+
+
+def gd_beta_minimisers(
+    law: PromptLaw, count: int, rng: np.random.Generator, *, around: np.ndarray | float = 0.0
+) -> GDBetaEnds:
+    """Minimise the exact risk (Gaussian moments) over beta and Gamma from N(0, 1) entries, beta's `around` a point."""
+    found = []
+    for _ in range(count):
+        model = GDBeta(around + rng.standard_normal(law.d), rng.standard_normal((law.d, law.d)))
+        loss = minimise_exactly(model, law).loss
+        found.append((loss, model.beta.detach().numpy(), model.Gamma.detach().numpy()))
+    return GDBetaEnds(*map(np.stack, zip(*found, strict=True)))

@@ -6,9 +6,8 @@ import torch
 from support import assert_within_errors, estimate
 
 from icl.chapters import check_parameters
-from icl.chapters.gd_beta_gradient_flow import experiments as gd_beta_chapter
 from icl.chapters.mlp_benefit import experiments as chapter
-from icl.chapters.mlp_benefit import false_valleys
+from icl.chapters.mlp_benefit import false_valleys, mean_task_laws
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_block import LinearTransformerBlock
 from icl.prompts import PromptLaw
@@ -53,9 +52,9 @@ def test_singular_flow_ends_at_the_least_risk(rng):
 
 def test_unrestricted_sphere_promises_the_impossible():
     parameters = check_parameters("04_mlp_benefit", beta_norm=4.0)
-    law = gd_beta_chapter.singular_law(parameters, np.random.default_rng([0, 2]))
+    law = mean_task_laws.singular_law(parameters, np.random.default_rng([0, 2]))
     assert chapter.unrestricted_sphere(law) < 0.99 * theory.lsa_minimum(law).risk
-    regular = gd_beta_chapter.skewed_law(parameters, np.random.default_rng(4))
+    regular = mean_task_laws.skewed_law(parameters, np.random.default_rng(4))
     assert chapter.unrestricted_sphere(regular) == pytest.approx(theory.lsa_minimum(regular).risk, rel=1e-9)
 
 

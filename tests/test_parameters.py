@@ -1,7 +1,6 @@
 """The parameter schema: sentences, nearest names, and agreement with the notebooks."""
 
 import jupytext
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,10 +88,3 @@ def test_no_value_gives_a_traceback(values):
         check_parameters(CHAPTER, **values)
     except InputError as error:
         assert str(error).endswith(".")
-
-
-def test_every_experiment_has_its_own_random_numbers():
-    parameters = check_parameters(CHAPTER, seed=3)
-    draw = lambda *numbers: parameters.stream(*numbers).random()
-    assert draw(1, 2) == np.random.default_rng([3, 1, 2]).random()
-    assert len({draw(1), draw(2), draw(1, 2), check_parameters(CHAPTER).stream(1).random()}) == 4

@@ -15,6 +15,7 @@ from icl import ledger, parameters
 from icl.claims import Method, Relation, Strict
 from icl.ledger import Ledger
 from icl.parameters import Parameters, nearest, short
+from icl.randomness import Streams
 from icl.validation import InputError
 
 _OPTIONAL = {"all_cores": False, "reads": [], "parameters": {}}  # of a chapter
@@ -127,10 +128,14 @@ def parse_assignments(chapter: str, texts: Iterable[str]) -> dict[str, object]:
     return parameters.parsed(CHAPTERS[check_chapter(chapter)].schema, chapter, texts)
 
 
-def begin(chapter: str, **values) -> tuple[Parameters, Ledger]:
-    """A chapter's checked parameters and its empty ledger: how every notebook begins. Errors as `check_parameters`."""
+def begin(chapter: str, **values) -> tuple[Parameters, Ledger, Streams]:
+    """A chapter's checked parameters, its empty ledger and its random streams: how every notebook begins.
+
+    Errors as `check_parameters`.
+    """
     checked = check_parameters(chapter, **values)
-    return checked, Ledger(chapter, checked, catalogue(chapter))
+    stream = Streams(chapter, checked.seed)
+    return checked, Ledger(chapter, checked, catalogue(chapter)), stream
 
 
 def read_ledger(folder: Path, chapter: str) -> dict:

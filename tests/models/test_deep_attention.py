@@ -8,6 +8,7 @@ from icl.chapters import check_parameters
 from icl.chapters.newton_transformers import trained_depth as chapter
 from icl.models.deep_attention import DeepLinearAttention
 from icl.prompts import PromptLaw, token_matrix
+from icl.randomness import Streams
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory.depth_ladder import DepthLadder
 from icl.training import Schedule
@@ -50,7 +51,7 @@ def test_training_reaches_the_rung(monkeypatch):
     parameters = check_parameters("06_newton_transformers", d=2, n=6, sigma2=0.5)
     monkeypatch.setattr(chapter, "TRAINED", (("gd", 2, False, 1.0), ("gd", 2, True, 1.0)))
     plan = chapter.Budget(20_000, Schedule(250, 0.03, clip=1.0), 128)
-    ends, ladder = chapter.climb(PromptLaw.isotropic(2, 6, 0.5), plan, [1]), DepthLadder(2, 6, 0.5)
+    ends, ladder = chapter.climb(PromptLaw.isotropic(2, 6, 0.5), plan, Streams("a test", 1)), DepthLadder(2, 6, 0.5)
     for shared, rung in ((False, ladder.free_steps(2)), (True, ladder.shared_step(2))):
         end = chapter.best(ends, "gd", 2, shared)
         assert abs(end.risk.mean - rung.risk) < 0.02 * rung.risk + 5 * end.risk.stderr
@@ -68,7 +69,7 @@ def test_answers_are_linear_in_the_query_but_a_bent_model_is_noticed(rng, monkey
 def test_nonlinear_targets_stay_above_the_floor():
     law = TargetLaw(FAMILIES["quadratic"], 2, 8, 0.1)
     plan = chapter.Budget(4000, Schedule(60, 0.03, clip=1.0), 64)
-    found = chapter.nonlinear_risk(law, plan, [2])
+    found = chapter.nonlinear_risk(law, plan, np.random.default_rng(2))
     assert found.mean > 0.1 + 2 * 4 - 5 * found.stderr
 
 

@@ -1,6 +1,6 @@
-"""Chapter 5: the laws of prompts it uses, the risk of GD-β on prompts, and what minimises it."""
+"""Chapter 5: the risk of GD-β on prompts, and how its minimisers differ."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from icl.estimates import Estimate, monte_carlo
 from icl.models.gd_beta_model import GDBeta
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
-from icl.search import minimise_exactly
+from icl.search import GDBetaEnds
 from icl.solvers import linear
 from icl.theory import gd_beta
 
@@ -39,49 +39,6 @@ def budget(parameters: Parameters) -> Budget:
     prompts = max(1000, int(100 * full.prompts / max(100, size)))
     starts = max(3, full.starts * 20 // max(20, parameters.d))
     return Budget(prompts, starts, full.flows, full.contexts, full.spectra, full.steps)
-
-
-def isotropic_law(parameters: Parameters, d: int | None = None) -> PromptLaw:
-    """H = Psi = I and beta_star = beta_norm (1, …, 1)/√d: the setting of most claims, or at another d."""
-    d = d or parameters.d
-    mean = np.full(d, parameters.beta_norm / np.sqrt(d))
-    return PromptLaw.isotropic(d, parameters.n, parameters.sigma2, mean)
-
-
-def skewed_law(parameters: Parameters, rng: np.random.Generator, *, d: int | None = None) -> PromptLaw:
-    """Random H (eigenvalues from 1 to 1/4) and Psi > 0 that do not commute; |beta_star|_H = beta_norm."""
-    d = d or parameters.d
-    H = _with_spectrum(np.geomspace(1, 0.25, d), rng)
-    Psi = _with_spectrum(np.geomspace(2, 0.5, d), rng)
-    return _centred(parameters, H, Psi, rng)
-
-
-def singular_law(parameters: Parameters, rng: np.random.Generator, *, d: int | None = None) -> PromptLaw:
-    """d + 2 covariates of which only d directions vary, and a task that does not vary in one direction."""
-    d = d or parameters.d
-    H = _with_spectrum(np.r_[np.geomspace(1, 0.25, d), 0, 0], rng)
-    Psi = _with_spectrum(np.r_[np.geomspace(2, 0.5, d + 1), 0], rng)
-    return _centred(parameters, H, Psi, rng)
-
-
-def laws(parameters: Parameters) -> tuple[PromptLaw, PromptLaw, PromptLaw]:
-    """The isotropic, the skewed and the singular law of chapters 4 and 5, drawn from the seed's streams 1 and 2."""
-    skewed, singular = skewed_law(parameters, parameters.stream(1)), singular_law(parameters, parameters.stream(2))
-    return isotropic_law(parameters), skewed, singular
-
-
-def _centred(parameters, H, Psi, rng) -> PromptLaw:
-    """With a random beta_star: beta_norm is the size of what H sees of it, and what H does not see stays N(0, 1)."""
-    law = PromptLaw(parameters.n, H, Psi, rng.standard_normal(len(H)), parameters.sigma2)
-    seen = gd_beta.range_projector(law) @ law.beta_star
-    scale = parameters.beta_norm / np.sqrt(seen @ H @ seen)
-    return replace(law, beta_star=law.beta_star + (scale - 1) * seen)
-
-
-def _with_spectrum(eigenvalues, rng) -> np.ndarray:
-    Q, _ = np.linalg.qr(rng.standard_normal((len(eigenvalues),) * 2))
-    matrix = (Q * eigenvalues) @ Q.T
-    return (matrix + matrix.T) / 2
 
 
 def random_point(law: PromptLaw, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -122,26 +79,7 @@ def _mean(law, prompts, rng, statistic) -> Estimate:
     return monte_carlo(lambda B: statistic(law.sample(rng, B)), prompts, chunk=max(100, 2_000_000 // (law.n * law.d)))
 
 
-@dataclass(frozen=True)
-class Ends:
-    """Where L-BFGS stopped from K random starts: risks (K,), beta (K, d), Gamma (K, d, d)."""
-
-    risks: np.ndarray
-    beta: np.ndarray
-    Gamma: np.ndarray
-
-
-def minimisers(law: PromptLaw, count: int, rng: np.random.Generator, *, around: np.ndarray | float = 0.0) -> Ends:
-    """Minimise the exact risk (Gaussian moments) over beta and Gamma from N(0, 1) entries, beta's `around` a point."""
-    found = []
-    for _ in range(count):
-        model = GDBeta(around + rng.standard_normal(law.d), rng.standard_normal((law.d, law.d)))
-        loss = minimise_exactly(model, law).loss
-        found.append((loss, model.beta.detach().numpy(), model.Gamma.detach().numpy()))
-    return Ends(*map(np.stack, zip(*found, strict=True)))
-
-
-def prediction_spread(law: PromptLaw, ends: Ends, rng: np.random.Generator, *, prompts: int = 256) -> float:
+def prediction_spread(law: PromptLaw, ends: GDBetaEnds, rng: np.random.Generator, *, prompts: int = 256) -> float:
     """Largest difference between the predictions of found minimisers and of the formula's, relative to the largest."""
     batch = law.sample(rng, prompts)
     X, y, x = map(torch.from_numpy, (batch.X, batch.y, batch.x_query))
@@ -150,7 +88,7 @@ def prediction_spread(law: PromptLaw, ends: Ends, rng: np.random.Generator, *, p
     return float(np.abs(np.stack(found) - formula).max() / np.abs(formula).max())
 
 
-def parameter_spread(ends: Ends) -> float:
+def parameter_spread(ends: GDBetaEnds) -> float:
     """Largest distance between the Gammas of two starts, over the largest Gamma: not small where H is singular."""
     apart = ends.Gamma[:, None] - ends.Gamma[None]
     size = lambda Gamma: np.linalg.norm(Gamma, axis=(-2, -1)).max()

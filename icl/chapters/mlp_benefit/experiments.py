@@ -17,6 +17,7 @@ from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
 from icl.parallel import each
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, token_matrix
+from icl.randomness import Streams
 from icl.search import Builder, Restarts, Training, descents, exact_risk, train_exactly, train_on_samples
 from icl.theory import gd_beta, moments
 from icl.theory import mlp_benefit as theory
@@ -75,16 +76,16 @@ def measured_gaps(problems: Sequence[tuple[PromptLaw, int, np.random.Generator]]
     return each(measured_gap, problems, label="gaps by L-BFGS")
 
 
-def gaps_at_lengths(parameters: Parameters, lengths: list[int]) -> np.ndarray:
+def gaps_at_lengths(parameters: Parameters, lengths: list[int], stream: Streams) -> np.ndarray:
     """Gaps found by L-BFGS in units of the lower bound, at |beta*| = 1 and 10.
 
     The rows of the result, (2 len(lengths), 3), are (|beta*|, n, value).
     """
     d, sigma2 = parameters.d, parameters.sigma2
-    points = [(size, n, law_with_mean(d, n, sigma2, size), k) for k, n in enumerate(lengths) for size in (1.0, 10.0)]
-    found = measured_gaps([(law, 1, parameters.stream(8, k)) for *_, law, k in points])
+    points = [(size, n, law_with_mean(d, n, sigma2, size)) for n in lengths for size in (1.0, 10.0)]
+    found = measured_gaps([(law, 1, stream("gap at a length", k)) for k, (*_, law) in enumerate(points)])
     return np.array(
-        [(size, n, gap / theory.lower_bound(law)) for (size, n, law, _), gap in zip(points, found, strict=True)]
+        [(size, n, gap / theory.lower_bound(law)) for (size, n, law), gap in zip(points, found, strict=True)]
     )
 
 
@@ -224,8 +225,9 @@ class Trainings:
     exact: Training
 
 
-def trainings(law: PromptLaw, budget: Budget, seed: list[int], build: Builder, name: str) -> Trainings:
+def trainings(law: PromptLaw, budget: Budget, stream: Streams, build: Builder, name: str) -> Trainings:
     """Adam on fresh prompts, `budget.trainings` times, and on the exact loss from the first one's start."""
-    jobs = [(law, budget.schedule, budget.batch, [*seed, k], name) for k in range(budget.trainings)]
+    seeds = [stream.entropy(f"training of {name}", k) for k in range(budget.trainings)]
+    jobs = [(law, budget.schedule, budget.batch, seed, name) for seed in seeds]
     sampled = each(partial(train_on_samples, build=build), jobs, label=f"{name} on samples")
-    return Trainings(sampled, train_exactly(law, budget.schedule, [*seed, 0], f"{name}, exact loss", build=build))
+    return Trainings(sampled, train_exactly(law, budget.schedule, seeds[0], f"{name}, exact loss", build=build))

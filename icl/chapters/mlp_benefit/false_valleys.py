@@ -3,11 +3,10 @@
 import numpy as np
 import torch
 
-from icl.chapters.gd_beta_gradient_flow.experiments import minimisers
 from icl.estimates import Estimate
 from icl.models.linear_block import LinearTransformerBlock
 from icl.prompts import PromptLaw
-from icl.search import Restarts, descend_beside, restarts
+from icl.search import Restarts, descend_beside, gd_beta_minimisers, restarts
 from icl.theory import mlp_benefit as theory
 
 # A problem whose risk has a valley besides the global one; sizes of this experiment only.
@@ -29,7 +28,7 @@ def stuck_rate(ends: Restarts, risk: float) -> Estimate:
 
 def gd_beta_reached(count: int, rng: np.random.Generator) -> int:
     """How many of `count` descents of GD-β itself on TRAP, from N(0, 1) entries, end at the global minimum."""
-    ends, floor = minimisers(TRAP, count, rng), theory.ltb_minimal_risk(TRAP)
+    ends, floor = gd_beta_minimisers(TRAP, count, rng), theory.ltb_minimal_risk(TRAP)
     return int((np.abs(ends.risks - floor) <= 1e-7 * floor).sum())
 
 

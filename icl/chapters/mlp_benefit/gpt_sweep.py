@@ -11,6 +11,7 @@ from icl.models.gpt import GPT, GPTConfig
 from icl.parallel import each
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, token_matrix
+from icl.randomness import Streams
 from icl.training import Schedule, train
 
 # Small models: sizes of this experiment only.
@@ -53,23 +54,24 @@ def small_law(parameters: Parameters, beta_norm: float) -> PromptLaw:
     return PromptLaw.isotropic(D, N, parameters.sigma2, np.full(D, beta_norm / np.sqrt(D)))
 
 
-def sweep(parameters: Parameters) -> Sweep:
+def sweep(parameters: Parameters, stream: Streams) -> Sweep:
     """Train every combination of task mean, architecture, learning rate and seed, and test each on fresh prompts."""
     budget = BUDGETS[parameters.profile]
     laws = small_law(parameters, 0.0), small_law(parameters, parameters.beta_norm)
     shape = (2, 2, len(budget.learning_rates), budget.seeds)
+    tests = [stream.entropy("test of the GPTs", i) for i in range(2)]  # the same prompts for all
     jobs = [
         (GPTConfig(D, N, mlp=j == 0), laws[i], Schedule(budget.steps, budget.learning_rates[k], CLIP),
-         parameters.stream(40, i, j, k, run), parameters.stream(41, i))
+         stream("GPT", i, j, k, run), tests[i])
         for i, j, k, run in np.ndindex(shape)
     ]  # fmt: skip
     risks = np.reshape(each(_trained_risk, jobs, label="GPTs with and without the MLP"), shape)
     return Sweep(np.array(budget.learning_rates), laws, risks)
 
 
-def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test_rng) -> float:
+def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test: int) -> float:
     model, _ = train_gpt(config, lambda step: law, schedule, rng, label="GPT")
-    return float(tested(model, law, TEST_PROMPTS, test_rng).mean)
+    return float(tested(model, law, TEST_PROMPTS, np.random.default_rng(test)).mean)
 
 
 def train_gpt(

@@ -1,10 +1,9 @@
 """The published transformer, at its own size: is it trained, and how similar are its errors to Newton's?"""
 
-import numpy as np
-
 from icl.chapters.newton_transformers import probing, recipes
 from icl.chapters.newton_transformers.study import Study
 from icl.estimates import Estimate, NotRun
+from icl.randomness import Streams
 from icl.validation import InputError
 
 COMMAND = "python -m icl train published --device cuda --minutes 9"
@@ -22,11 +21,12 @@ def why_not(profile: str) -> NotRun | None:
     return None
 
 
-def published_study(recipe: recipes.Recipe, model, seed: int) -> Study:
+def published_study(recipe: recipes.Recipe, model, stream: Streams) -> Study:
     """Probe a decoder on the positions of fresh sequences, as Fu et al. (2024) do."""
-    rng = np.random.default_rng([seed, 71])
+    rng = stream("prompts for the published size")
     train, test = (probing.Sequences.draw(recipe, PROMPTS, rng) for _ in range(2))
-    return Study(recipe, test, [probing.probe(model, train, test)], [seed, 71, 1])
+    bootstrap = stream.entropy("bootstrap for the published size")
+    return Study(recipe, test, [probing.probe(model, train, test)], bootstrap)
 
 
 def last_layer(found: Study) -> Estimate:

@@ -54,9 +54,9 @@ class Closeness:
         return Estimate(float(self.value[a] - self.value[b]), float(draws.std(ddof=1)), DRAWS)
 
 
-def closeness(models: list[np.ndarray], algorithms: list[Algorithm], seed: list[int]) -> Closeness:
-    """Of models' residuals, each (P, T); the generator is `default_rng(seed)` each time, so that samples are shared."""
-    table = [[similarity(m[None], a, np.random.default_rng(seed)) for a in algorithms] for m in models]
+def closeness(models: list[np.ndarray], algorithms: list[Algorithm], bootstrap: int) -> Closeness:
+    """Of models' residuals, each (P, T); all share the bootstrap samples drawn from `bootstrap`."""
+    table = [[similarity(m[None], a, np.random.default_rng(bootstrap)) for a in algorithms] for m in models]
     best = lambda part: np.array([[getattr(cell, part).max(-1)[..., 0] for cell in row] for row in table])
     return Closeness(best("map"), np.moveaxis(best("draws"), -1, 0))
 
@@ -107,9 +107,8 @@ def kernel_rule(test: Queries) -> np.ndarray:
     return np.einsum("pnr,pn->pr", k, np.linalg.solve(K, test.y[..., None])[..., 0]) - test.answers
 
 
-def network_rules(study: Study) -> tuple[np.ndarray, np.ndarray]:
-    """Residuals (P, R) of the best ridge regression and of the kernel rule on a study's test prompts."""
-    rng = np.random.default_rng([*study.seed, 2])
+def network_rules(study: Study, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals (P, R) of the best ridge regression, fitted on prompts from `rng`, and of the kernel rule."""
     train = Queries.draw(study.recipe, len(study.test.y), rng)
     return best_linear(train, study.test), kernel_rule(study.test)
 

@@ -13,6 +13,7 @@ from icl.constructions.newton_transformer import design_d
 from icl.estimates import Estimate
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
+from icl.randomness import Streams
 from icl.solvers.prefixes import newton
 from icl.solvers.queries import decompose
 
@@ -26,7 +27,7 @@ class Study:
     recipe: recipes.Recipe
     test: Queries | Positions
     runs: list[Probed]
-    seed: list[int]
+    bootstrap: int  # whence every bootstrap sample is drawn, so that algorithms and runs share them
 
     @cached_property
     def newton(self) -> Algorithm:
@@ -51,7 +52,7 @@ class Study:
     def matching(self, algorithm: str, variant: str = "published") -> Matching:
         """Error-matched step counts of "newton" or "gd"; ReadOuts "raw", "normed" or as "published"."""
         runs = [getattr(run, variant) for run in self.runs]
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.bootstrap)
         rival = getattr(self, algorithm)
         return probing.match(runs, rival, rng, logarithmic=algorithm == "gd", noise=self.noise)
 
@@ -67,19 +68,22 @@ class Study:
         cut = lambda part: self.test.whole(part)[..., positions] if isinstance(self.test, Positions) else part
         rivals = [Algorithm(algorithm.steps, cut(algorithm.residuals)) for algorithm in algorithms]
         return [
-            [probing.similarity(cut(run.published), rival, np.random.default_rng(self.seed)) for run in self.runs]
+            [probing.similarity(cut(run.published), rival, np.random.default_rng(self.bootstrap)) for run in self.runs]
             for rival in rivals
         ]
 
 
-def study(name: str, parameters: Parameters, stream: int, *, runs: int = 1, positions: bool = False) -> Study:
-    """Probe `runs` runs of a recipe, on queries or on the positions of a sequence; prompts from [seed, stream]."""
+def study(name: str, parameters: Parameters, stream: Streams, *, runs: int = 1, positions: bool = False) -> Study:
+    """Probe `runs` runs of a recipe, on queries or on the positions of a sequence, on fresh prompts."""
     recipe = recipes.check_recipe(name)
-    rng = parameters.stream(stream)
+    what = f"{name}, positions" if positions else name
+    rng = stream(f"prompts for {what}")
     draw = Positions.draw if positions else Queries.draw
     train, test = draw(recipe, probing.TRAIN, rng), draw(recipe, probing.TEST, rng)
     models = [recipes.model_of(name, run, parameters.profile, parameters.seed)[0] for run in range(runs)]
-    return Study(recipe, test, [probing.probe(model, train, test) for model in models], [parameters.seed, stream, 1])
+    return Study(
+        recipe, test, [probing.probe(model, train, test) for model in models], stream.entropy(f"bootstrap for {what}")
+    )
 
 
 def linearity(steps: np.ndarray) -> np.ndarray:

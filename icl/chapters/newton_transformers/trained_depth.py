@@ -11,6 +11,7 @@ from icl.estimates import Estimate, monte_carlo
 from icl.models.deep_attention import DeepLinearAttention
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, token_matrix
+from icl.randomness import Streams
 from icl.search import Sampler
 from icl.theory.depth_ladder import Rungs
 from icl.training import Schedule, train
@@ -61,11 +62,11 @@ class Trained:
     model: DeepLinearAttention
 
 
-def climb(law: PromptLaw, plan: Budget, seed: list[int]) -> list[Trained]:
+def climb(law: PromptLaw, plan: Budget, stream: Streams) -> list[Trained]:
     """Every entry of TRAINED by Adam on fresh prompts, each from a stream of its own, then tested on other prompts."""
     ends = []
     for k, (kind, layers, shared, growth) in enumerate(TRAINED):
-        rng = np.random.default_rng([*seed, k])
+        rng = stream("deep attention", k)
         options = dict(kind=kind, shared=shared, growth=growth)
         model = DeepLinearAttention(law.d, layers, rng=rng, scale=law.n + law.d + 1, **options)
         loss = lambda step, model=model, rng=rng: _errors(model, law, plan.batch, rng).mean()
@@ -148,9 +149,8 @@ def query_bend(law: Sampler, layers: int, rng: np.random.Generator) -> float:
     return float((np.abs(both - f - g) / (np.abs(both) + np.abs(f) + np.abs(g))).max())
 
 
-def nonlinear_risk(law: Sampler, plan: Budget, seed: list[int], *, layers: int = 3) -> Estimate:
+def nonlinear_risk(law: Sampler, plan: Budget, rng: np.random.Generator, *, layers: int = 3) -> Estimate:
     """Risk of deep attention, every entry free, trained on prompts of a law whose targets need not be linear."""
-    rng = np.random.default_rng(seed)
     model = DeepLinearAttention(law.d, layers, rng=rng, scale=law.n + law.d + 1, kind="full")
 
     def errors(B):

@@ -7,6 +7,7 @@ import numpy as np
 from icl import search
 from icl.estimates import Estimate, JointEstimate, NotRun, joint_monte_carlo
 from icl.parameters import Parameters
+from icl.randomness import Streams
 from icl.search import Sampler, Training, train_on_samples
 from icl.solvers.linear import gradient_step
 from icl.targets import FAMILIES, Family, TargetLaw
@@ -76,40 +77,42 @@ def measure(law: Sampler, prompts: int, rng: np.random.Generator) -> Measured:
     )
 
 
-def measure_families(parameters: Parameters, budget: Budget) -> dict[str, Measured]:
+def measure_families(parameters: Parameters, budget: Budget, stream: Streams) -> dict[str, Measured]:
     """`measure` for each of the ten families, on a stream of its own."""
     d, n, sigma2 = parameters.d, parameters.n, parameters.sigma2
     return {
         name: measure(
             TargetLaw(family, d, n, sigma2),
             affordable(budget.prompts * (budget.heavy if family.heavy else 1), n, d),
-            parameters.stream(100 + k),
+            stream(f"moments of {name}"),
         )
-        for k, (name, family) in enumerate(FAMILIES.items())
+        for name, family in FAMILIES.items()
     }
 
 
-def steps_along_n(family: Family, parameters: Parameters, budget: Budget, lengths, stream: int) -> list[Estimate]:
+def steps_along_n(
+    family: Family, parameters: Parameters, budget: Budget, lengths, rng: np.random.Generator
+) -> list[Estimate]:
     """The measured best step of one family at each context length."""
     d, sigma2 = parameters.d, parameters.sigma2
     prompts = budget.prompts // 16 * (budget.heavy if family.heavy else 1)
-    rng = parameters.stream(stream)
     return [measure(TargetLaw(family, d, int(n), sigma2), affordable(prompts, n, d), rng).step_size for n in lengths]
 
 
-def train_families(parameters: Parameters, budget: Budget) -> dict[str, list[Training]]:
-    """Attention trained on samples of each family, several times; run r of family k has the stream (seed, k, r).
+def train_families(parameters: Parameters, budget: Budget, stream: Streams) -> dict[str, list[Training]]:
+    """Attention trained on samples of each family, several times, each run from a stream of its own.
 
     Labels are divided by their root mean square, so that one learning rate suits all: eta* does not change.
     """
-    d, n, sigma2, seed = parameters.d, parameters.n, parameters.sigma2, parameters.seed
+    d, n, sigma2 = parameters.d, parameters.n, parameters.sigma2
     runs = {}
-    for k, (name, family) in enumerate(FAMILIES.items()):
+    for name, family in FAMILIES.items():
         unit = 1 / (theory.moments(name, d).power + sigma2)
         law = TargetLaw(family.scaled(np.sqrt(unit)), d, n, sigma2 * unit)
+        seeds = [stream.entropy(f"training on {name}", r) for r in range(budget.trainings)]
         runs[name] = [
-            train_on_samples(law, budget.schedule, budget.batch, [seed, k, r], f"{name}, run {r + 1}")
-            for r in range(budget.trainings)
+            train_on_samples(law, budget.schedule, budget.batch, seed, f"{name}, run {r}")
+            for r, seed in enumerate(seeds, 1)
         ]
     return runs
 
@@ -171,19 +174,19 @@ class View:
     predictions: np.ndarray
 
 
-def view(family: Family, d: int, lengths: list[int], sigma2: float, seed) -> View:
+def view(family: Family, d: int, lengths: list[int], sigma2: float, stream: Streams) -> View:
     """One random target beside the in-context predictions, along the direction of its linear part.
 
     The same generator state draws the same target, whatever the points: first a pilot sample finds the direction
     of w_f, then the target is drawn again at the context and along the line.
     """
-    points = np.random.default_rng([*seed, 1])
+    points, target = stream(f"points to view {family.name}"), stream.entropy(f"target to view {family.name}")
     pilot = points.standard_normal((1, 20_000, d))
-    linear_part = gradient_step(pilot, family(pilot, np.random.default_rng(seed)), 1.0)[0]
+    linear_part = gradient_step(pilot, family(pilot, np.random.default_rng(target)), 1.0)[0]
     direction = linear_part / np.linalg.norm(linear_part)
     t = np.linspace(-3, 3, 121)
     X = points.standard_normal((max(lengths), d))
-    values = family(np.concatenate([X, t[:, None] * direction])[None], np.random.default_rng(seed))[0]
+    values = family(np.concatenate([X, t[:, None] * direction])[None], np.random.default_rng(target))[0]
     y = values[: len(X)] + np.sqrt(sigma2) * points.standard_normal(len(X))
     m = theory.moments(family.name, d)
     slopes = [theory.step_size(m, n, sigma2) * (y[:n] @ X[:n]) @ direction for n in lengths]

@@ -11,6 +11,7 @@ from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, token_matrix
+from icl.randomness import Streams
 from icl.search import (
     Training,
     descend_beside,
@@ -140,20 +141,21 @@ def lemma_estimates(law: PromptLaw, prompts: int, rng: np.random.Generator) -> L
     return LemmaEstimates(*(Estimate(float(mean), float(error), prompts) for mean, error in parts))
 
 
-def trainings(law: PromptLaw, budget: Budget, count: int, seed: int) -> list[Training]:
-    """`count` independent trainings on samples; run k at context length n draws from the stream (seed, n, k)."""
+def trainings(law: PromptLaw, budget: Budget, count: int, stream: Streams) -> list[Training]:
+    """`count` independent trainings on samples; run k at context length n has the stream ("training", n, k)."""
+    seeds = [stream.entropy("training", law.n, k) for k in range(count)]
     return [
-        train_on_samples(law, budget.schedule, budget.batch, [seed, law.n, k], f"n = {law.n}, run {k + 1} of {count}")
-        for k in range(count)
+        train_on_samples(law, budget.schedule, budget.batch, seed, f"n = {law.n}, run {k} of {count}")
+        for k, seed in enumerate(seeds, 1)
     ]
 
 
-def sampled_risks(parameters: Parameters, lengths: list[int]) -> dict[int, Estimate]:
+def sampled_risks(parameters: Parameters, lengths: list[int], stream: Streams) -> dict[int, Estimate]:
     """Mean exact risk of two trainings on samples at each context length."""
     risks = {}
     for n in lengths:
         law = PromptLaw.isotropic(parameters.d, n, parameters.sigma2)
-        runs = trainings(law, budget(parameters), 2, parameters.seed)
+        runs = trainings(law, budget(parameters), 2, stream)
         risks[n] = mean_over_trainings([exact_risk(law, run.weights) for run in runs])
     return risks
 

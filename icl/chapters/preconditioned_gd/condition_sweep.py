@@ -9,6 +9,7 @@ from icl.chapters.preconditioned_gd.experiments import covariance, descend, with
 from icl.estimates import Estimate
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, symmetric_root
+from icl.randomness import Streams
 from icl.search import Training, exact_risk, train_on_samples
 from icl.theory import preconditioned_gd as theory
 from icl.theory.moments import phi
@@ -52,12 +53,15 @@ class ConditionSweep:
 
 
 def condition_sweep(
-    parameters: Parameters, prior: str, conditions, trained_at, draws: int, rng: np.random.Generator
+    parameters: Parameters, rotation: int, prior: str, conditions, trained_at, draws: int, rng: np.random.Generator
 ) -> ConditionSweep:
-    """Sweep H's condition number under the prior "inverse" (Psi = H^{-1}) or "identity" (Psi = I)."""
+    """Sweep H's condition number under the prior "inverse" (Psi = H^{-1}) or "identity" (Psi = I).
+
+    `rotation` makes H's axes, here and below, as in `experiments.covariance`.
+    """
 
     def law(condition):
-        at = _theorem2_at(parameters, condition)
+        at = _theorem2_at(parameters, rotation, condition)
         return at if prior == "inverse" else with_prior(at.H, np.eye(at.d), parameters)
 
     laws = [law(condition) for condition in conditions]
@@ -66,24 +70,26 @@ def condition_sweep(
     return ConditionSweep(np.asarray(conditions, float), laws, bayes, np.asarray(trained_at, float), np.array(trained))
 
 
-def _theorem2_at(parameters, condition) -> PromptLaw:
-    H = covariance(parameters.model_copy(update={"condition": float(condition)}))
+def _theorem2_at(parameters, rotation, condition) -> PromptLaw:
+    H = covariance(parameters.model_copy(update={"condition": float(condition)}), rotation)
     return theory.theorem2_law(H, parameters.n, parameters.sigma2)
 
 
-def adam_against_condition(parameters: Parameters, budget: Budget, conditions) -> list[Training]:
+def adam_against_condition(
+    parameters: Parameters, rotation: int, budget: Budget, conditions, stream: Streams
+) -> list[Training]:
     """One training on samples at each condition number, the same schedule for all, Theorem 2's prior."""
     runs = []
     for k, condition in enumerate(conditions):
-        law = _theorem2_at(parameters, condition)
-        seed = [parameters.seed, 30, k]
+        law = _theorem2_at(parameters, rotation, condition)
+        seed = stream.entropy("training against the condition number", k)
         runs.append(train_on_samples(law, budget.schedule, budget.batch, seed, f"condition {condition:g}"))
     return runs
 
 
-def excess_percent(parameters: Parameters, conditions, runs: list[Training]) -> np.ndarray:
+def excess_percent(parameters: Parameters, rotation: int, conditions, runs: list[Training]) -> np.ndarray:
     """How far above the least risk each training of `adam_against_condition` ended, in per cent, (len(runs),)."""
     least = minimal_risk(parameters.d, parameters.n, parameters.sigma2)
-    laws = [_theorem2_at(parameters, condition) for condition in conditions]
+    laws = [_theorem2_at(parameters, rotation, condition) for condition in conditions]
     risks = np.array([exact_risk(law, run.weights) for law, run in zip(laws, runs, strict=True)])
     return 100 * (risks / least - 1)

@@ -12,9 +12,9 @@ from icl.prompts import PromptLaw, conditioned_covariance, symmetric_root
 from icl.search import descents, exact_risk, preconditioner
 
 
-def covariance(parameters: Parameters) -> np.ndarray:
-    """The chapter's H (d, d), its rotation drawn from the seed's stream 0."""
-    return conditioned_covariance(parameters.d, parameters.condition, parameters.stream(0))
+def covariance(parameters: Parameters, rotation: int) -> np.ndarray:
+    """The chapter's H (d, d); its axes are drawn from `rotation`, the same for every condition number."""
+    return conditioned_covariance(parameters.d, parameters.condition, np.random.default_rng(rotation))
 
 
 def with_prior(H: np.ndarray, Psi: np.ndarray, parameters: Parameters) -> PromptLaw:

@@ -8,8 +8,11 @@ from icl.chapters.gd_beta_gradient_flow import experiments as chapter
 from icl.chapters.gd_beta_gradient_flow import flow as flows
 from icl.chapters.gd_beta_gradient_flow import flow_structure as structure
 from icl.chapters.gd_beta_gradient_flow import risk_ratios as rates
+from icl.chapters.mlp_benefit import mean_task_laws
 from icl.estimates import Estimate
 from icl.prompts import PromptLaw
+from icl.randomness import Streams
+from icl.search import gd_beta_minimisers
 from icl.theory import bayes_risk, gd_beta, scalar_flow
 from icl.theory import gradient_flow as theory
 from icl.validation import InputError
@@ -19,13 +22,13 @@ PARAMETERS = check_parameters(CHAPTER, d=3, n=7, sigma2=0.6, beta_norm=1.7)
 
 
 def test_laws_are_what_they_say():
-    isotropic, skewed, singular = chapter.laws(PARAMETERS)
+    isotropic, skewed, singular = mean_task_laws.laws(PARAMETERS, Streams("a test", 0))
     for law in (isotropic, skewed, singular):
         assert law.beta_star @ law.H @ law.beta_star == pytest.approx(1.7**2)
         assert (law.n, law.sigma2) == (7, 0.6)
     assert np.abs(skewed.H @ skewed.Psi - skewed.Psi @ skewed.H).max() > 0.01
     assert (singular.d, np.linalg.matrix_rank(singular.H), np.linalg.matrix_rank(singular.Psi)) == (5, 3, 4)
-    assert np.array_equal(chapter.isotropic_law(check_parameters(CHAPTER, beta_norm=0.0)).beta_star, np.zeros(5))
+    assert np.array_equal(mean_task_laws.isotropic_law(check_parameters(CHAPTER, beta_norm=0.0)).beta_star, np.zeros(5))
 
 
 @pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf"), "3"])
@@ -41,7 +44,7 @@ def test_budgets_shrink_with_the_prompt():
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_measured_risks(which):
-    law, rng = chapter.laws(PARAMETERS)[which], np.random.default_rng(9)
+    law, rng = mean_task_laws.laws(PARAMETERS, Streams("a test", 0))[which], np.random.default_rng(9)
     point = chapter.random_point(law, rng)
     found = chapter.measured_risk(law, *point, 30_000, rng)
     assert abs(found.mean - gd_beta.risk(law, *point)) < 5 * found.stderr
@@ -60,8 +63,8 @@ def test_context_risks_without_noise_leave_the_unseen():
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_lbfgs_finds_the_set_of_minimisers(which):
-    law, rng = chapter.laws(PARAMETERS)[which], np.random.default_rng(10)
-    ends = chapter.minimisers(law, 3, rng)
+    law, rng = mean_task_laws.laws(PARAMETERS, Streams("a test", 0))[which], np.random.default_rng(10)
+    ends = gd_beta_minimisers(law, 3, rng)
     assert ends.risks == pytest.approx(gd_beta.minimal_risk(law), rel=1e-10)
     assert gd_beta.distance_from_minimisers(law, ends.beta, ends.Gamma).max() < 1e-5
     assert chapter.prediction_spread(law, ends, rng) < 1e-5
@@ -72,12 +75,12 @@ def test_lbfgs_finds_the_set_of_minimisers(which):
 def test_minimisers_of_a_huge_task_mean_without_noise():
     """What H does not see of the mean must not grow with it: times the rounding of H's zeros it would be a risk."""
     parameters = check_parameters(CHAPTER, d=3, n=1000, sigma2=0.0, beta_norm=1000.0)
-    _, skewed, singular = chapter.laws(parameters)
+    _, skewed, singular = mean_task_laws.laws(parameters, Streams("a test", 0))
     assert singular.beta_star @ singular.H @ singular.beta_star == pytest.approx(1e6)
-    ends = chapter.minimisers(singular, 3, np.random.default_rng(11))
+    ends = gd_beta_minimisers(singular, 3, np.random.default_rng(11))
     assert ends.risks.min() == pytest.approx(gd_beta.minimal_risk(singular), rel=1e-9)
     long = gd_beta.at_length(skewed, 10_000_000)
-    near = chapter.minimisers(long, 1, np.random.default_rng(12), around=long.beta_star)
+    near = gd_beta_minimisers(long, 1, np.random.default_rng(12), around=long.beta_star)
     assert np.abs(skewed.H @ near.Gamma[0] - np.eye(3)).max() < 1e-4
 
 
@@ -101,7 +104,7 @@ def test_log_slope_of_a_power():
 
 
 def test_flows_arrive_within_their_bounds_from_every_kind_of_start():
-    law = chapter.isotropic_law(PARAMETERS)
+    law = mean_task_laws.isotropic_law(PARAMETERS)
     starts = flows.starts(law, 9, np.random.default_rng(12))
     b, mirror = starts[2][0] - law.beta_star, starts[3][0] - law.beta_star
     assert np.allclose(b / np.linalg.norm(b), -mirror / np.linalg.norm(mirror))
@@ -114,7 +117,7 @@ def test_flows_arrive_within_their_bounds_from_every_kind_of_start():
 
 def test_structure_of_the_flow():
     rng = np.random.default_rng(13)
-    isotropic, skewed, singular = chapter.laws(PARAMETERS)
+    isotropic, skewed, singular = mean_task_laws.laws(PARAMETERS, Streams("a test", 0))
     assert structure.closed_form_error(skewed, rng) < 1e-8
     assert structure.isotropic_error(isotropic, -isotropic.beta_star, [0.3, 5.0], g=0.4) < 1e-8
     assert structure.isotropic_error(isotropic, np.zeros(3), [0.3, 5.0]) < 1e-8
@@ -127,7 +130,7 @@ def test_structure_of_the_flow():
 
 
 def test_hessian_and_tail_at_the_start_and_end():
-    law = chapter.isotropic_law(PARAMETERS)
+    law = mean_task_laws.isotropic_law(PARAMETERS)
     measured = flows.least_hessian_eigenvalue(law, np.zeros(3), np.zeros((3, 3)))
     assert measured == pytest.approx(scalar_flow.least_hessian_eigenvalue(1.7, 3, 7, 0.6), rel=1e-9)
     rate = flows.measured_tail_rate(law, np.array([0.0, 1.7, 0]), np.zeros((3, 3)))
@@ -191,7 +194,7 @@ def test_the_sweep_of_rates_reaches_from_calm_to_unstable():
 
 def test_instruments_see_what_should_not_be():
     rng = np.random.default_rng(16)
-    singular = chapter.laws(PARAMETERS)[2]
+    singular = mean_task_laws.laws(PARAMETERS, Streams("a test", 0))[2]
     hidden = np.eye(5) - gd_beta.range_projector(singular)
     for beta, Gamma in ((hidden[0], np.zeros((5, 5))), (np.zeros(5), hidden)):
         flow = theory.Flow(np.array([0.0, 1.0]), np.stack([0 * beta, beta]), np.stack([0 * Gamma, Gamma]))

@@ -164,7 +164,7 @@ def test_ratios_and_noise_levels(rng, monkeypatch):
     recipe = recipes.RECIPES["noisy"]
     test = probing.Queries.draw(recipe, 3000, rng)
     own = rivals.prefixes.least_squares(test.prefixes) - test.answers
-    found = study.Study(recipe, test, [probing.Probed(own[None], own[None], own)], [1])
+    found = study.Study(recipe, test, [probing.Probed(own[None], own[None], own)], 1)
     bayes, least = rivals.noise_levels(found)
     # least squares at n = 10, d = 5: sigma² d / (n − d − 1) above the noise
     assert 0 < bayes < 0.7 * least and least == pytest.approx(5 / 4, rel=0.3)

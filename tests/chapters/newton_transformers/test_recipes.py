@@ -21,6 +21,7 @@ from icl.chapters.newton_transformers.published_numbers import fu2024_similarity
 from icl.chapters.newton_transformers.sequence_laws import Curriculum
 from icl.models.decoder import DecoderConfig
 from icl.models.encoder import EncoderConfig
+from icl.randomness import Streams
 from icl.training import Schedule
 from icl.validation import InputError
 from press import trainings
@@ -198,7 +199,7 @@ def test_a_model_that_is_newton_is_matched_with_its_steps(rng):
 
 def test_the_trained_model_improves_layer_by_layer():
     parameters = check_parameters("06_newton_transformers")
-    found = study.study("base", parameters, 73)
+    found = study.study("base", parameters, Streams("a test", 73))
     errors = found.errors()[0]
     assert errors[0] > 4.5 and errors[-1] < 1e-3 and errors[4] < 0.1 * errors[2]
     steps = found.matching("newton").steps[0]
@@ -225,8 +226,8 @@ def test_relu_kernel_is_the_covariance_of_the_networks(rng):
 def test_kernel_rule_beats_ridge_on_networks(rng):
     recipe = recipes.RECIPES["relu_network"]
     test = probing.Queries.draw(recipe, 1000, rng)
-    found = study.Study(recipe, test, [], [0, 1])
-    ridge, kernel = rivals.network_rules(found)
+    found = study.Study(recipe, test, [], 1)
+    ridge, kernel = rivals.network_rules(found, rng)
     assert rivals.mean_error(kernel) < 0.99 * rivals.mean_error(ridge) < 0.9 * (test.answers**2).mean()
 
 
@@ -234,7 +235,7 @@ def test_online_learner_is_closest_to_itself(rng):
     test = probing.Positions.draw(recipes.RECIPES["base"], 400, rng)
     online = rivals.online_gradient_descent(test)
     second = rivals.whole(probing.newton(test), test)
-    found = rivals.closeness([online.residuals[12], second.residuals[5]], [second, online], [0])
+    found = rivals.closeness([online.residuals[12], second.residuals[5]], [second, online], 0)
     np.testing.assert_allclose([found.value[0, 1], found.value[1, 0]], 1)
     assert found.difference((0, 1), (0, 0)).mean > 0 and found.value[0, 0] < 0.99
 
@@ -249,7 +250,7 @@ def test_published_size_is_probed_or_says_why_not(tmp_path, monkeypatch):
     recipe = recipes.RECIPES["published"]
     recipes.train_recipe(recipe, 0, tmp_path)
     assert published_size.why_not("paper") is None
-    found = published_size.published_study(recipe, recipes.load_model(tmp_path, recipe, 0)[0], 0)
+    found = published_size.published_study(recipe, recipes.load_model(tmp_path, recipe, 0)[0], Streams("a test", 0))
     estimate = published_size.last_layer(found)
     assert 0 < estimate.mean < 1 and estimate.stderr > 0
     maps, steps = similarity_pictures.published_size(found, fu2024_similarity())

@@ -9,6 +9,7 @@ from icl.chapters.nonlinear_targets import experiments as chapter
 from icl.chapters.nonlinear_targets.tensor_fit import tensor_fit
 from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
 from icl.parameters import Parameters
+from icl.randomness import Streams
 from icl.search import learned_step
 from icl.targets import ASYMMETRIC, FAMILIES, SIGNED_CUBE, TargetLaw, reader_family, rotation_statistic, uneven_linear
 from icl.theory import nonlinear_targets as theory
@@ -76,7 +77,7 @@ def test_light_tailed_families_would_show_an_error_of_two_per_cent():
 
 
 def test_all_families_are_measured():
-    found = chapter.measure_families(PARAMETERS, SMALL)
+    found = chapter.measure_families(PARAMETERS, SMALL, Streams("a test", 0))
     for name in FAMILIES:
         exact = theory.moments(name, 3)
         assert within(found[name].b, exact.b(0.4)), name
@@ -88,7 +89,7 @@ def test_all_families_are_measured():
 def test_training_learns_the_step_of_each_light_family(monkeypatch):
     tried = {name: family for name, family in FAMILIES.items() if not family.heavy or name == "quadratic"}
     monkeypatch.setattr(chapter, "FAMILIES", tried)
-    for name, (run,) in chapter.train_families(PARAMETERS, replace(SMALL, trainings=1)).items():
+    for name, (run,) in chapter.train_families(PARAMETERS, replace(SMALL, trainings=1), Streams("a test", 0)).items():
         aim = 9 * theory.step_size(theory.moments(name, 3), 9, 0.4)  # of «quadratic» it is 0
         assert 9 * learned_step(run.weights, 9) == pytest.approx(aim, rel=0.15, abs=0.05 * (aim == 0)), name
 
@@ -171,7 +172,7 @@ def test_error_bars_of_the_prediction_by_differences():
 
 
 def test_view_is_one_target_and_straight_lines():
-    view = chapter.view(FAMILIES["sign"], 3, [2, 500], 0.1, [18, 1])
+    view = chapter.view(FAMILIES["sign"], 3, [2, 500], 0.1, Streams("a test", 18))
     assert set(np.unique(view.target)) <= {-1.0, 0.0, 1.0} and (np.diff(view.target) != 0).sum() <= 2
     slopes = view.predictions / np.where(view.t == 0, 1, view.t)
     assert np.ptp(np.delete(slopes, 60, axis=1), axis=1) == pytest.approx(0, abs=1e-12)
@@ -257,7 +258,8 @@ def test_extrapolation_and_its_error(monkeypatch):
 
 
 def test_steps_along_n_belong_to_their_lengths():
-    steps = chapter.steps_along_n(FAMILIES["sine"], PARAMETERS, chapter.Budget(320_000, 2, 0, 0, None, 0), [2, 30], 7)
+    budget = chapter.Budget(320_000, 2, 0, 0, None, 0)
+    steps = chapter.steps_along_n(FAMILIES["sine"], PARAMETERS, budget, [2, 30], np.random.default_rng(7))
     for step, n in zip(steps, (2, 30), strict=True):
         truth = theory.step_size(theory.moments("sine", 3), n, 0.4)
         assert within(step, truth) and step.stderr < 0.05 * truth
@@ -266,8 +268,8 @@ def test_steps_along_n_belong_to_their_lengths():
 def test_families_are_trained_on_labels_of_size_one_and_streams_of_their_own(monkeypatch):
     calls = []
     monkeypatch.setattr(chapter, "train_on_samples", lambda law, *rest: calls.append((law, rest[2])))
-    chapter.train_families(PARAMETERS, SMALL)
-    assert len({tuple(seed) for _, seed in calls}) == len(calls) == 2 * len(FAMILIES)
+    chapter.train_families(PARAMETERS, SMALL, Streams("a test", 0))
+    assert len({seed for _, seed in calls}) == len(calls) == 2 * len(FAMILIES)
     for law, _ in calls[::2]:
         y = law.sample(np.random.default_rng(26), 50_000).y[:, 0]
         unscaled = theory.moments(law.family.name, 3).power

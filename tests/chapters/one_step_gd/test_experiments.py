@@ -8,6 +8,7 @@ from icl.chapters import check_parameters
 from icl.chapters.one_step_gd import experiments as chapter
 from icl.models.effective import EffectiveParameters
 from icl.prompts import PromptLaw
+from icl.randomness import Streams
 from icl.theory import landscape
 from icl.theory import one_step_gd as theory
 
@@ -73,10 +74,11 @@ def test_budget_shrinks_with_the_size_of_a_prompt():
 def test_each_training_has_a_stream_of_its_own():
     law = PromptLaw.isotropic(2, 3, 0.1)
     budget = chapter.Budget(0, 0, 0, chapter.Schedule(2, 0.02), 4)
-    starts = [run.curve[0] for run in chapter.trainings(law, budget, 3, 5)]
-    starts += [run.curve[0] for run in chapter.trainings(PromptLaw.isotropic(2, 4, 0.1), budget, 1, 5)]
+    stream = Streams("a test", 5)
+    starts = [run.curve[0] for run in chapter.trainings(law, budget, 3, stream)]
+    starts += [run.curve[0] for run in chapter.trainings(PromptLaw.isotropic(2, 4, 0.1), budget, 1, stream)]
     assert len(set(starts)) == 4
-    assert [run.curve[0] for run in chapter.trainings(law, budget, 2, 5)] == starts[:2]
+    assert [run.curve[0] for run in chapter.trainings(law, budget, 2, Streams("a test", 5))] == starts[:2]
 
 
 def test_small_facts_of_the_experiments(rng):

@@ -12,6 +12,7 @@ from icl.chapters.preconditioned_gd import condition_sweep, task_laws
 from icl.chapters.preconditioned_gd import experiments as chapter
 from icl.estimates import Estimate
 from icl.prompts import PromptLaw, conditioned_covariance
+from icl.randomness import Streams
 from icl.solvers.linear import ridge
 from icl.theory import one_step_gd as theorem1
 from icl.theory import preconditioned_gd as theory
@@ -134,12 +135,14 @@ def test_stability_at_d1_has_a_known_mean(rng):
 
 def test_condition_sweep_and_training(rng):
     small = parameters(d=2, n=9, sigma2=0.6, condition=5.0, seed=8)
-    sweep = condition_sweep.condition_sweep(small, "inverse", [1.0, 7.0], [1.0, 7.0], 200, rng)
+    sweep = condition_sweep.condition_sweep(small, 0, "inverse", [1.0, 7.0], [1.0, 7.0], 200, rng)
     np.testing.assert_allclose(sweep.trained, theorem1.minimal_risk(2, 9, 0.6), rtol=1e-8)
-    identity = condition_sweep.condition_sweep(small, "identity", [1.0, 7.0], [7.0], 200, rng)
+    identity = condition_sweep.condition_sweep(small, 0, "identity", [1.0, 7.0], [7.0], 200, rng)
     assert identity.trained[0] == pytest.approx(theory.minimal_risk(identity.laws[1]), rel=1e-8)
-    runs = condition_sweep.adam_against_condition(small, Budget(2000, 1, 1, Schedule(400, 0.02), 128), [2.0])
-    assert condition_sweep.excess_percent(small, [2.0], runs)[0] < 5
+    runs = condition_sweep.adam_against_condition(
+        small, 0, Budget(2000, 1, 1, Schedule(400, 0.02), 128), [2.0], Streams("a test", 0)
+    )
+    assert condition_sweep.excess_percent(small, 0, [2.0], runs)[0] < 5
 
 
 def test_further_off_is_counted_in_standard_errors():
@@ -164,7 +167,7 @@ def test_the_learned_matrix_is_not_transposed(rng):
 
 def test_the_sweep_sweeps_the_condition_number(rng):
     small = parameters(d=3, n=9, sigma2=0.6, condition=5.0, seed=8)
-    sweep = condition_sweep.condition_sweep(small, "identity", [1.0, 7.0, 300.0], [7.0], 20, rng)
+    sweep = condition_sweep.condition_sweep(small, 0, "identity", [1.0, 7.0, 300.0], [7.0], 20, rng)
     assert [np.linalg.cond(law.H) for law in sweep.laws] == pytest.approx([1.0, 7.0, 300.0])
     assert sweep.trained[0] == pytest.approx(theory.minimal_risk(sweep.laws[1]), rel=1e-7)
 
