@@ -53,15 +53,13 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters, ledger = begin(
+parameters, ledger, stream = begin(
     "01_one_step_gd", d=d, n=n, sigma2=sigma2, seed=seed, profile=profile
 )
 budget = chapter.budget(parameters)
 law = PromptLaw.isotropic(d, n, sigma2)
 eta = theory.step_size(d, n, sigma2)
 floor = theory.minimal_risk(d, n, sigma2)
-# stream(1), stream(2), …: random numbers, of each experiment its own
-stream = parameters.stream
 
 # %% [markdown]
 # ## The task and the model
@@ -121,7 +119,7 @@ stream = parameters.stream
 # half the size. Automatic gradients of both losses confirm the factor:
 
 # %%
-ratio = chapter.step_ratio(law, eta, stream(1))
+ratio = chapter.step_ratio(law, eta, stream("factor ½"))
 ledger.claims({"thm1.gd_wording": (2, ratio)})
 
 # %% [markdown]
@@ -129,7 +127,7 @@ ledger.claims({"thm1.gd_wording": (2, ratio)})
 # pass is the gradient step, to rounding:
 
 # %%
-error = chapter.construction_error(law, eta, stream(2))
+error = chapter.construction_error(law, eta, stream("construction"))
 ledger.claims({"thm1.construction": (0, error)})
 
 # %% [markdown]
@@ -190,7 +188,7 @@ ledger.claims({"thm1.construction": (0, error)})
 # Each constant against {glue:text}`prompts:,.0f` random prompts, the first two at weights drawn at random:
 
 # %%
-estimates = chapter.lemma_estimates(law, budget.prompts, stream(3))
+estimates = chapter.lemma_estimates(law, budget.prompts, stream("lemmas"))
 bayes = theory.lemma1_constant(d, n, sigma2)
 to_step = theory.lemma2_constant(d, n, sigma2)
 constants = {
@@ -217,7 +215,7 @@ ledger.claims({"bayes.risk": (bayes, estimates.bayes)})
 # Newton's method take the last steps.
 
 # %%
-found = search.descents(law, budget.restarts, stream(4))
+found = search.descents(law, budget.restarts, stream("search"))
 ledger.claims({"thm1.risk": (floor, found.risks.min())})
 
 # %%
@@ -241,7 +239,7 @@ ledger.claims({"thm1.minimisers": (0, max(distances, default=np.inf))})
 # precision, from random weights, {glue:text}`trainings:.0f` times over.
 
 # %%
-trained = chapter.trainings(law, budget, budget.trainings, seed)
+trained = chapter.trainings(law, budget, budget.trainings, stream)
 risk = search.mean_over_trainings([
     search.exact_risk(law, run.weights) for run in trained
 ])
@@ -255,7 +253,9 @@ visible_step = search.too_faint(floor, d + sigma2) or step
 ledger.claims({"thm1.sampled_step_size": (eta, visible_step)})
 
 # %% tags=["hide-input", "remove-output"]
-exact = search.train_exactly(law, budget.schedule, [seed, 5, 0], "exact loss")
+exact = search.train_exactly(
+    law, budget.schedule, stream.entropy("exact training"), "exact loss"
+)
 ledger.figure(pictures.training_curves(trained, exact, floor))
 
 # %% [markdown]
@@ -293,10 +293,10 @@ lengths = chapter.context_lengths(n, 9)
 along_n = chapter.sweep(
     [PromptLaw.isotropic(d, int(k), sigma2) for k in lengths],
     lengths,
-    stream(6),
+    stream("sweep of n"),
 )
 others = [max(1, n // 4), 3 * n]
-sampled = chapter.sampled_risks(parameters, others) | {n: risk}
+sampled = chapter.sampled_risks(parameters, others, stream) | {n: risk}
 ledger.figure(pictures.risk_against_n(d, n, sigma2, along_n, sampled))
 
 # %% [markdown]
@@ -311,7 +311,9 @@ ledger.figure(pictures.risk_against_n(d, n, sigma2, along_n, sampled))
 # %% tags=["hide-input", "remove-output"]
 noises = np.linspace(0, n + d + 1, 7)
 along_noise = chapter.sweep(
-    [PromptLaw.isotropic(d, n, s) for s in noises], noises, stream(8)
+    [PromptLaw.isotropic(d, n, s) for s in noises],
+    noises,
+    stream("sweep of σ²"),
 )
 ledger.figure(pictures.step_sizes(d, n, sigma2, along_n, along_noise))
 
@@ -347,7 +349,7 @@ explorable(parameters)
 # ($c = 0$, $V = 0$, $vu = \eta^\ast$), with the same predictions. Random starts find either family half of the time:
 
 # %%
-families = chapter.families_at_d1(n, sigma2, 160, stream(9))
+families = chapter.families_at_d1(n, sigma2, 160, stream("two families"))
 ledger.claims({"thm1.two_families_d1": (0.5, families)})
 
 # %% [markdown]
@@ -358,12 +360,14 @@ ledger.claims({"thm1.two_families_d1": (0.5, families)})
 
 # %%
 valleys = landscape.valleys(2, n, sigma2)
-end = chapter.descend_from_valley(2, n, sigma2, stream(10))
+end = chapter.descend_from_valley(2, n, sigma2, stream("from the valley"))
 ledger.claims({"thm1.landscape_d2": (valleys[-1].risk, end)})
 
 # %% tags=["hide-input", "remove-output"]
 ends = search.restarts(
-    PromptLaw.isotropic(2, n, sigma2), 2 * budget.restarts, stream(11)
+    PromptLaw.isotropic(2, n, sigma2),
+    2 * budget.restarts,
+    stream("search at d = 2"),
 )
 ledger.figure(pictures.landscape_d2(n, sigma2, ends))
 
@@ -487,7 +491,7 @@ trained_step = theory.step_size(5, 20, 0.25)
 def tested_at(m):
     """The risk at length m of the step trained at n = 20."""
     longer = PromptLaw.isotropic(5, m, 0.25)
-    rng = stream(900_000 + m)
+    rng = stream("exercise: other lengths", m)
 
     def squared_errors(B):
         batch = longer.sample(rng, B)
@@ -534,7 +538,7 @@ for m in (20, 46, 92):
 
 # %%
 whole = PromptLaw.isotropic(4, 20, 0.25)
-rng = stream(900_003)
+rng = stream("exercise 3")
 
 
 def parabola(B):
@@ -625,9 +629,9 @@ def best_logit_step(margins):
     return Estimate(eta, error, len(margins))
 
 
-margins = full_margins(60_000, stream(900_004))
+margins = full_margins(60_000, stream("exercise: margins"))
 full = best_logit_step(margins)
-thin = reduced_margins(200_000, stream(900_005))
+thin = reduced_margins(200_000, stream("exercise: thin margins"))
 reduced = best_logit_step(thin)
 print(f"whole prompts {full.mean:.4f} ± {full.stderr:.4f}")
 print(f"reduction     {reduced.mean:.4f} ± {reduced.stderr:.4f}")
@@ -677,11 +681,12 @@ assert abs(full.mean - reduced.mean) < 5 * np.hypot(full.stderr, reduced.stderr)
 from scipy.special import softmax
 
 short = PromptLaw.isotropic(4, 20, 0.25)
+same_prompts = stream.entropy("exercise: softmax heads")
 
 
 def risk_of_heads(q, signs):
     """Softmax heads with the best V, on the same prompts for all q."""
-    rng = stream(900_006)
+    rng = np.random.default_rng(same_prompts)
 
     def draw(B):
         batch = short.sample(rng, B)

@@ -60,7 +60,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters, ledger = begin(
+parameters, ledger, stream = begin(
     "02_preconditioned_gd",
     d=d,
     n=n,
@@ -71,8 +71,6 @@ parameters, ledger = begin(
 )
 budget = chapter1.budget(parameters)
 draws = max(200, budget.prompts // 50)  # of matrices X
-# stream(1), stream(2), …: random numbers, of each experiment its own
-stream = parameters.stream
 
 # %% [markdown]
 # ## The task
@@ -86,7 +84,8 @@ stream = parameters.stream
 # covariates are small, so that every direction contributes equally to the labels.
 
 # %%
-H = chapter.covariance(parameters)
+axes = stream.entropy("axes of H")
+H = chapter.covariance(parameters, axes)
 law = theory.theorem2_law(H, n, sigma2)
 eta = theorem1.step_size(d, n, sigma2)
 floor = theorem1.minimal_risk(d, n, sigma2)
@@ -127,7 +126,7 @@ target = theory.theorem2_preconditioner(H, n, sigma2)
 # nothing of $H$, and Newton's method for the last steps:
 
 # %%
-found = search.descents(law, budget.restarts, stream(4))
+found = search.descents(law, budget.restarts, stream("search"))
 lowest = found.risks.min()
 ledger.claims({"thm2.risk": (floor, lowest)})
 
@@ -157,7 +156,7 @@ ledger.claims({"thm2.minimisers": (0, max(distances, default=np.inf))})
 # **With noise.** Adam, {glue:text}`batch:.0f` fresh prompts a step, {glue:text}`trainings:.0f` times over:
 
 # %%
-trained = chapter1.trainings(law, budget, budget.trainings, seed)
+trained = chapter1.trainings(law, budget, budget.trainings, stream)
 risk = search.mean_over_trainings([
     search.exact_risk(law, run.weights) for run in trained
 ])
@@ -187,8 +186,10 @@ ledger.figure(pictures.weights(target, found.best, trained[0].weights))
 
 # %% tags=["hide-input", "remove-output"]
 conditions = [1.0, 10.0, 100.0, 1000.0]
-runs = condition_sweep.adam_against_condition(parameters, budget, conditions)
-excess = condition_sweep.excess_percent(parameters, conditions, runs)
+runs = condition_sweep.adam_against_condition(
+    parameters, axes, budget, conditions, stream
+)
+excess = condition_sweep.excess_percent(parameters, axes, conditions, runs)
 ledger.figure(
     condition_pictures.adam_against_condition(conditions, excess, runs, floor)
 )
@@ -246,7 +247,7 @@ ledger.figure(
 
 # %%
 identity = chapter.with_prior(H, np.eye(d), parameters)
-weights = chapter.descend(identity, stream(5))
+weights = chapter.descend(identity, stream("search, identity prior"))
 best, least = theory.preconditioner(identity), theory.minimal_risk(identity)
 ledger.claims({
     "zero_mean.risk": (least, search.exact_risk(identity, weights)),
@@ -296,9 +297,9 @@ ledger.figure(pictures.eigenvalues(identity, weights))
 # The two matrices do not commute, yet $\Gamma^\ast$ is symmetric:
 
 # %%
-Psi = chapter.random_prior(d, stream(1))
+Psi = chapter.random_prior(d, stream("random prior"))
 skewed = chapter.with_prior(H, Psi, parameters)
-ends = chapter.descend(skewed, stream(6))
+ends = chapter.descend(skewed, stream("search, skewed prior"))
 risk = search.exact_risk(skewed, ends)
 off = chapter.distance(ends, theory.preconditioner(skewed), H)
 ledger.claims({
@@ -314,11 +315,13 @@ ledger.claims({
 # %%
 flat_H = chapter.without_directions(H, d // 2)
 flat = chapter.with_prior(flat_H, np.eye(d), parameters)
-ends = chapter.descend(flat, stream(7))
+ends = chapter.descend(flat, stream("search, singular H"))
 nothing = chapter.nothing_to_learn(d)  # at d = 1
 risk = nothing or search.exact_risk(flat, ends)
 off = nothing or chapter.distance(ends, theory.preconditioner(flat), flat_H)
-change = nothing or chapter.change_off_support(ends, flat, stream(8))
+change = nothing or chapter.change_off_support(
+    ends, flat, stream("off the support")
+)
 ledger.claims({
     "zero_mean.singular_H": (theory.minimal_risk(flat), risk),
     "zero_mean.singular_H_preconditioner": (0, off),
@@ -332,7 +335,7 @@ ledger.claims({
 # %%
 thin_Psi = chapter.without_directions(Psi, d // 2)
 thin = chapter.with_prior(H, thin_Psi, parameters)
-ends = chapter.descend(thin, stream(9))
+ends = chapter.descend(thin, stream("search, singular prior"))
 risk = nothing or search.exact_risk(thin, ends)
 off = nothing or chapter.distance(ends, theory.preconditioner(thin), H)
 ledger.claims({
@@ -356,9 +359,9 @@ samplers = {
 }
 regressions = {
     name: task_laws.best_matrix(
-        sampler, identity, budget.prompts // 2, stream(10 + k)
+        sampler, identity, budget.prompts // 2, stream(f"{name} tasks")
     )
-    for k, (name, sampler) in enumerate(samplers.items())
+    for name, sampler in samplers.items()
 }
 
 # %%
@@ -392,7 +395,7 @@ ledger.figure(pictures.only_second_moment(best, regressions))
 # %%
 plain_eta, plain_risk = theory.plain_gd(law)
 measured_eta, measured_risk = task_laws.plain_gd_by_regression(
-    law, budget.prompts, stream(14)
+    law, budget.prompts, stream("plain descent")
 )
 ledger.claims({
     "plain_gd.step_size": (plain_eta, measured_eta),
@@ -404,7 +407,7 @@ ledger.claims({
 # chapter 1 applies; Monte Carlo over $X$ with our $H$ confirms it:
 
 # %%
-(bayes,) = condition_sweep.bayes_risks([law], draws, stream(15))
+(bayes,) = condition_sweep.bayes_risks([law], draws, stream("Bayes"))
 bayes_floor = theorem1.lemma1_constant(d, n, sigma2)
 ledger.claims({"thm2.bayes": (bayes_floor, bayes)})
 
@@ -412,11 +415,11 @@ ledger.claims({"thm2.bayes": (bayes_floor, bayes)})
 grid, trained_at = np.geomspace(1, 1000, 19), conditions
 sweeps = {
     title: condition_sweep.condition_sweep(
-        parameters, prior, grid, trained_at, draws, stream(number)
+        parameters, axes, prior, grid, trained_at, draws, stream(prior)
     )
-    for title, prior, number in [
-        (r"$w \sim N(0, H^{-1})$", "inverse", 16),
-        (r"$w \sim N(0, I)$", "identity", 17),
+    for title, prior in [
+        (r"$w \sim N(0, H^{-1})$", "inverse"),
+        (r"$w \sim N(0, I)$", "identity"),
     ]
 }
 ledger.figure(condition_pictures.against_condition(sweeps))
@@ -461,7 +464,9 @@ elsewhere = {
     for angle in (0.0, np.pi / 4, np.pi / 2)
 }
 moved = {
-    angle: chapter.measured_risk(weights, there, budget.prompts, stream(18 + k))
+    angle: chapter.measured_risk(
+        weights, there, budget.prompts, stream("turned", k)
+    )
     for k, (angle, there) in enumerate(elsewhere.items())
 }
 transferred = theory.risk(best, elsewhere[np.pi / 2])
@@ -487,8 +492,10 @@ longer = {
     k: PromptLaw(k, H, identity.Psi, np.zeros(d), sigma2) for k in lengths
 }
 at_length = {
-    k: chapter.measured_risk(weights, there, budget.prompts, stream(21 + j))
-    for j, (k, there) in enumerate(longer.items())
+    k: chapter.measured_risk(
+        weights, there, budget.prompts, stream("length", k)
+    )
+    for k, there in longer.items()
 }
 at_4n = theory.risk(best, longer[4 * n])
 ledger.claims({"zero_mean.length_generalisation": (at_4n, at_length[4 * n])})
@@ -525,7 +532,7 @@ ledger.figure(
 # whatever $d$, $n$ and $\sigma^2$ are:
 
 # %%
-edge = chapter.stability(d, n, eta, 4 * draws, stream(24))
+edge = chapter.stability(d, n, eta, 4 * draws, stream("stability"))
 bound = theory.stability_bound(d, n, sigma2)
 ledger.claims({"thm2.step_stability": (bound, edge.mean)})
 
@@ -542,7 +549,7 @@ ledger.claims({"thm2.step_stability": (bound, edge.mean)})
 ns = chapter1.context_lengths(n, 12)
 steps_at = [theorem1.step_size(d, int(k), sigma2) for k in ns]
 edges = [
-    chapter.stability(d, int(k), step, 2000, stream(25)).mean
+    chapter.stability(d, int(k), step, 2000, stream("stability at n", k)).mean
     for k, step in zip(ns, steps_at, strict=True)
 ]
 bounds = [theory.stability_bound(d, int(k), sigma2) for k in ns]
@@ -577,7 +584,7 @@ ledger.claims({
 # %%
 newton = theory.best_multiple(law.Psi, identity) * law.Psi
 newton_measured = chapter.measured_risk(
-    chapter.one_step(newton), identity, budget.prompts, stream(26)
+    chapter.one_step(newton), identity, budget.prompts, stream("one step")
 )
 newton_risk = theory.risk(newton, identity)
 ledger.claims({"prior.newton_direction": (newton_risk, newton_measured)})
@@ -623,7 +630,9 @@ explorable(parameters)
 #   {glue:text}`thm2.risk.predicted:.4f`. What several layers, each with a matrix of its own, attain at best is open ({ref}`ex-layers`).
 
 # %% tags=["hide-input", "remove-output"]
-random_ends = search.restarts(identity, budget.restarts // 2, stream(27))
+random_ends = search.restarts(
+    identity, budget.restarts // 2, stream("random starts")
+)
 inverse, same = sweeps.values()
 
 
@@ -763,7 +772,10 @@ def either_kind(rng, B):
 
 
 mixture = task_laws.best_matrix(
-    task_laws.OtherTasks(blind, either_kind), blind, 60_000, stream(900_003)
+    task_laws.OtherTasks(blind, either_kind),
+    blind,
+    60_000,
+    stream("exercise: blind"),
 )
 for name, found, formula in (
     ("matrix, relative to the formula", mixture.ratio, 1),
@@ -808,7 +820,7 @@ from icl.estimates import joint_monte_carlo
 from icl.solvers.linear import gradient_step
 
 unit = PromptLaw.isotropic(5, 20, 0.25)
-rng = stream(900_004)
+rng = stream("exercise 4")
 
 
 def with_volume(B):
@@ -890,7 +902,7 @@ sampler = task_laws.OtherTasks(
     lambda rng, B: rng.exponential(size=(B, skew_d)) - 1,
 )
 fit_to, test_on = (
-    sampler.sample(stream(number), 150_000) for number in (900_005, 900_006)
+    sampler.sample(stream("exercise: skewness", k), 150_000) for k in (0, 1)
 )
 
 

@@ -54,13 +54,11 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters, ledger = begin(
+parameters, ledger, stream = begin(
     "03_nonlinear_targets", d=d, n=n, sigma2=sigma2, seed=seed, profile=profile
 )
 budget = chapter.BUDGETS[profile]
 moments = {name: theory.moments(name, d) for name in FAMILIES}
-# stream(1), stream(2), …: random numbers, of each experiment its own
-stream = parameters.stream
 
 # %% [markdown]
 # ## The theorem
@@ -143,7 +141,7 @@ stream = parameters.stream
 # take its turn as the query, and finds the vertex and the depth of the loss parabola.
 
 # %%
-measured = chapter.measure_families(parameters, budget)
+measured = chapter.measure_families(parameters, budget, stream)
 predicted = {
     name: {
         "a": m.a,
@@ -203,7 +201,9 @@ ledger.figure(pictures.deviations(FAMILIES, predicted, measured))
 # %%
 lengths = [1, 3, 10, 30, 100]
 along = {
-    name: chapter.steps_along_n(family, parameters, budget, lengths, 200 + k)
+    name: chapter.steps_along_n(
+        family, parameters, budget, lengths, stream("lengths", k)
+    )
     for k, (name, family) in enumerate(FAMILIES.items())
 }
 
@@ -228,7 +228,7 @@ ledger.figure(
 # sees {glue:text}`batch:.0f` fresh prompts a step, in single precision, {glue:text}`trainings:.0f` times for each family.
 
 # %%
-trained = chapter.train_families(parameters, budget)
+trained = chapter.train_families(parameters, budget, stream)
 learned = {
     name: [search.learned_step(run.weights, n) for run in runs]
     for name, runs in trained.items()
@@ -282,8 +282,8 @@ shown = ("sign", "single_index", "sine")
 shown += ("cubic_unit", "linear_quadratic", "quadratic")
 ledger.figure(
     pictures.views([
-        chapter.view(FAMILIES[name], d, view_lengths, sigma2, [seed, 300 + k])
-        for k, name in enumerate(shown)
+        chapter.view(FAMILIES[name], d, view_lengths, sigma2, stream)
+        for name in shown
     ])
 )
 
@@ -312,7 +312,7 @@ ledger.figure(
 # %%
 floor = theory.linear_floor(moments["sign"], sigma2)
 extrapolated = chapter.extrapolated_floor(
-    FAMILIES["sign"], parameters, budget.prompts, stream(1)
+    FAMILIES["sign"], parameters, budget.prompts, stream("linear floor")
 )
 ledger.claims({"thm3.linear_floor": (floor, extrapolated)})
 
@@ -342,14 +342,16 @@ ledger.figure(pictures.risk_split(FAMILIES, moments, n, sigma2, measured))
 bound = 4.5
 
 
-def fit_all(family, number):
+def fit_all(family):
     """All coefficients of multi-head attention, at d = 3 and n = 6."""
     return tensor_fit(
-        TargetLaw(family, 3, 6, sigma2), budget.fit, [seed, number]
+        TargetLaw(family, 3, 6, sigma2),
+        budget.fit,
+        stream.entropy(f"fit {family.name}"),
     )
 
 
-quadratic = fit_all(FAMILIES["quadratic"], 2)
+quadratic = fit_all(FAMILIES["quadratic"])
 ledger.claims({"thm3.quadratic_zero": (bound, np.abs(quadratic.z).max())})
 
 # %% [markdown]
@@ -362,7 +364,7 @@ ledger.claims({"thm3.quadratic_zero": (bound, np.abs(quadratic.z).max())})
 
 # %%
 fits = {
-    name: fit_all(family, 3 + k)
+    name: fit_all(family)
     for k, (name, family) in enumerate(targets.ASYMMETRIC.items())
 }
 others = [np.abs(fit.z[fit.is_gd == 0]).max() for fit in fits.values()]
@@ -395,10 +397,10 @@ covariates = {
     "scale_mixture": (targets.mixture_covariates, 1.25 * d * (d + 2)),
 }
 prompts, covariate_steps = chapter.affordable(budget.prompts, n, d), {}
-for k, (name, (draw, fourth)) in enumerate(covariates.items()):
+for name, (draw, fourth) in covariates.items():
     exact = theory.linear_with_covariates(d, 1.0, fourth)
     law = TargetLaw(linear, d, n, sigma2, draw)
-    step = chapter.measure(law, prompts, stream(5 + k)).step_size
+    step = chapter.measure(law, prompts, stream(name)).step_size
     covariate_steps[name] = theory.step_size(exact, n, sigma2), step
 ledger.claims({f"thm3.{name}": pair for name, pair in covariate_steps.items()})
 
@@ -435,7 +437,7 @@ examples = {
     ),
 }
 gaps = {
-    name: tensor_fit(law, prompts, [seed, 7 + k])
+    name: tensor_fit(law, prompts, stream.entropy("no rotation", k))
     for k, (name, (_, law, prompts)) in enumerate(examples.items())
 }
 
@@ -486,7 +488,8 @@ def staircase(x, rng):
     return np.floor((x @ w)[..., 0])
 
 
-yours = targets.reader_family(staircase, d, stream(9))
+trial = stream.entropy("your own target")
+yours = targets.reader_family(staircase, d, np.random.default_rng(trial))
 
 # %% [markdown]
 # `reader_family` tries the function out first. A wrong shape or a NaN is refused, and so is a law that changes when $x$ is rotated:
@@ -504,7 +507,9 @@ def lopsided(x, rng):
 
 
 try:
-    targets.reader_family(lopsided, d, stream(10), name="lopsided")
+    targets.reader_family(
+        lopsided, d, stream("a lopsided target"), name="lopsided"
+    )
 except InputError as refusal:
     print(textwrap.fill(str(refusal), 78))
 
@@ -513,12 +518,14 @@ except InputError as refusal:
 # own. The step and the risk are then measured on *other* prompts; both error bars count.
 
 # %%
-sampled = chapter.moments_by_sampling(yours, d, budget.prompts, stream(11))
+sampled = chapter.moments_by_sampling(
+    yours, d, budget.prompts, stream("moments of yours")
+)
 step, risk = chapter.predict_from_samples(sampled, d, n, sigma2)
 fresh = chapter.measure(
     TargetLaw(yours, d, n, sigma2),
     chapter.affordable(budget.prompts, n, d),
-    stream(12),
+    stream("yours"),
 )
 ledger.claims({
     "thm3.reader.step_size": (step, fresh.step_size),
@@ -527,7 +534,9 @@ ledger.claims({
 
 # %% tags=["hide-input", "remove-output"]
 your_moments = theory.Moments(d, *sampled.mean)
-your_steps = chapter.steps_along_n(yours, parameters, budget, lengths, 13)
+your_steps = chapter.steps_along_n(
+    yours, parameters, budget, lengths, stream("lengths of yours")
+)
 ledger.figure(
     pictures.steps_against_n(
         {"yours": yours, "linear": linear},
@@ -631,7 +640,9 @@ numbers = {
         for name in light
         for key in ("a", "b", "step_size")
     ),
-    "rotation_reader": targets.rotation_statistic(yours, d, stream(9)),
+    "rotation_reader": targets.rotation_statistic(
+        yours, d, np.random.default_rng(trial)
+    ),
     "reader_a": sampled.mean[0],
     "reader_weighted": sampled.mean[1],
     "reader_power": sampled.mean[2],
@@ -742,7 +753,7 @@ from icl.estimates import monte_carlo
 from icl.solvers.linear import gradient_step
 
 pairs = np.triu_indices(3, 1)
-rng = stream(900_003)
+rng = stream("exercise 3")
 
 
 def features(x):
@@ -831,7 +842,9 @@ least_ratio = weight.sum() / (weight @ (z**2 / (z**2 + 4)))
 easy = theory.single_index(5, easiest)
 assert abs(easy.b(0) / easy.a - least_ratio) < 1e-9
 family = targets.Family("easiest", "", along_unit_direction)
-found = chapter.measure(TargetLaw(family, 5, 20, 0.0), 40_000, stream(900_004))
+found = chapter.measure(
+    TargetLaw(family, 5, 20, 0.0), 40_000, stream("exercise 4")
+)
 formula = theory.step_size(easy, 20, 0.0)
 print(f"20 η* measured {20 * found.step_size.mean:.4f}")
 print(f"20 η* by the formula {20 * formula:.4f}")

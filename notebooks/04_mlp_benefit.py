@@ -39,7 +39,6 @@
 import numpy as np
 from icl import search
 from icl.chapters import begin
-from icl.chapters.gd_beta_gradient_flow.experiments import laws
 from icl.chapters.mlp_benefit import experiments as chapter
 from icl.chapters.mlp_benefit import (
     false_valleys,
@@ -49,6 +48,7 @@ from icl.chapters.mlp_benefit import (
 )
 from icl.chapters.mlp_benefit import gpt_sweep as gpt
 from icl.chapters.mlp_benefit.explorable import explorable
+from icl.chapters.mlp_benefit.mean_task_laws import laws
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.prompts import PromptLaw
@@ -63,7 +63,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters, ledger = begin(
+parameters, ledger, stream = begin(
     "04_mlp_benefit",
     d=d,
     n=n,
@@ -73,9 +73,7 @@ parameters, ledger = begin(
     profile=profile,
 )
 budget = chapter.budget(parameters)
-# stream(1), stream(2), …: random numbers, of each experiment its own
-stream = parameters.stream
-law, skewed, singular = laws(parameters)
+law, skewed, singular = laws(parameters, stream)
 
 # %% [markdown]
 # ## The two models
@@ -121,7 +119,7 @@ law, skewed, singular = laws(parameters)
 # the starred places:
 
 # %%
-error = chapter.construction_error(law, stream(3))
+error = chapter.construction_error(law, stream("construction"))
 ledger.claims({"lemma51.construction": (0, error)})
 
 # %% [markdown]
@@ -198,10 +196,10 @@ ledger.claims({"lemma51.construction": (0, error)})
 # %%
 ends = {
     "lsa": chapter.descend(
-        law, budget.restarts, stream(4), LinearSelfAttention
+        law, budget.restarts, stream("attention"), LinearSelfAttention
     ),
     "ltb": chapter.descend(
-        law, budget.restarts, stream(5), LinearTransformerBlock
+        law, budget.restarts, stream("block"), LinearTransformerBlock
     ),
 }
 lsa = theory.isotropic_lsa_risk(d, n, sigma2, beta_norm)
@@ -227,8 +225,8 @@ ledger.claims(formulas)
 
 # %%
 skewed_gap, singular_gap = chapter.measured_gaps([
-    (skewed, budget.restarts, stream(6)),
-    (singular, budget.restarts, stream(7)),
+    (skewed, budget.restarts, stream("gap, skewed")),
+    (singular, budget.restarts, stream("gap, singular")),
 ])
 ledger.claims({
     "thm41.gap_anisotropic": (theory.gap(skewed), skewed_gap),
@@ -242,7 +240,7 @@ ledger.claims({
 
 # %% tags=["hide-input", "remove-output"]
 lengths = pictures.lengths_shown(n)
-measured = chapter.gaps_at_lengths(parameters, lengths)
+measured = chapter.gaps_at_lengths(parameters, lengths, stream)
 ledger.figure(pictures.gap(parameters, measured))
 
 # %% [markdown]
@@ -272,7 +270,7 @@ ledger.figure(pictures.gap(parameters, measured))
 # %%
 small = chapter.law_with_mean(d, n, sigma2, 1e-2 * np.sqrt(d))
 large = chapter.law_with_mean(d, n, sigma2, 1e4 * np.sqrt(d + sigma2))
-small_gap = chapter.measured_gap(small, 1, stream(9))
+small_gap = chapter.measured_gap(small, 1, stream("small gap"))
 small_ratio = small_gap / theory.mean_size(small)
 large_ratio = theory.gap(large) / theory.mean_size(large)
 small_limit = theory.small_norm_limit(d, n, sigma2)
@@ -288,9 +286,9 @@ ledger.claims(limits)
 # one covariate, $\Psi = \|\beta^\ast\|\sigma/(n+1)$ and $\sigma \to \infty$ both can be had at once.
 
 # %%
-ratios = chapter.random_ratios(budget.problems, stream(10))
+ratios = chapter.random_ratios(budget.problems, stream("random problems"))
 sharp = chapter.sharp_law(n)
-sharp_gap = chapter.measured_gap(sharp, budget.restarts, stream(11))
+sharp_gap = chapter.measured_gap(sharp, budget.restarts, stream("sharp gap"))
 least, ratio = ratios.min(), sharp_gap / theory.lower_bound(sharp)
 ledger.claims({"thm41.bounds_random": (1, least), "thm41.sharp": (1, ratio)})
 
@@ -303,8 +301,8 @@ ledger.claims({"thm41.bounds_random": (1, least), "thm41.sharp": (1, ratio)})
 # %%
 builds = {"lsa": LinearSelfAttention, "ltb": LinearTransformerBlock}
 trained = {
-    name: chapter.trainings(law, budget, [seed, 12, k], build, name)
-    for k, (name, build) in enumerate(builds.items())
+    name: chapter.trainings(law, budget, stream, build, name)
+    for name, build in builds.items()
 }
 risks = {
     name: search.mean_over_trainings([
@@ -338,7 +336,7 @@ ledger.figure(pictures.training_curves(law, trained["lsa"], trained["ltb"]))
 
 # %%
 several = PromptLaw.isotropic(3, 8, 0.25, np.full(3, np.sqrt(3)))
-head_gaps = chapter.head_gaps(several, [1, 2, 3, 4], 3, stream(13))
+head_gaps = chapter.head_gaps(several, [1, 2, 3, 4], 3, stream("heads"))
 floor = theory.multi_head_floor(several)
 ledger.claims({"multihead.floor": (floor, head_gaps[-1])})
 
@@ -373,7 +371,9 @@ ledger.claims({"multihead.floor": (floor, head_gaps[-1])})
 # block, by full forward passes on {glue:text}`prompts:,.0f` random prompts:
 
 # %%
-constructed = chapter.constructed_risk(law, budget.prompts, stream(14))
+constructed = chapter.constructed_risk(
+    law, budget.prompts, stream("constructed block")
+)
 ledger.claims({"thm53.risk": (ltb, constructed)})
 
 # %% [markdown]
@@ -382,7 +382,7 @@ ledger.claims({"thm53.risk": (ltb, constructed)})
 
 # %%
 singular_ends = chapter.descend(
-    singular, budget.restarts, stream(15), LinearTransformerBlock
+    singular, budget.restarts, stream("singular block"), LinearTransformerBlock
 )
 violation = chapter.largest_violation(law, ends["ltb"])
 singular_violation = chapter.largest_violation(singular, singular_ends)
@@ -393,8 +393,8 @@ ledger.claims({
 
 # %%
 excess = [
-    chapter.largest_excess(problem, 20, stream(16))
-    for problem in (law, skewed, singular)
+    chapter.largest_excess(problem, 20, stream("sufficient", k))
+    for k, problem in enumerate((law, skewed, singular))
 ]
 ledger.claims({"thm53.sufficient": (0, max(excess))})
 
@@ -404,7 +404,7 @@ ledger.claims({"thm53.sufficient": (0, max(excess))})
 # $\Psi = \psi\psi^\top$ for a random $\psi$ and the correlated $H$ from above:
 
 # %%
-psi = stream(17).standard_normal(d)
+psi = stream("rank one").standard_normal(d)
 one_direction = PromptLaw(
     n, skewed.H, np.outer(psi, psi), skewed.beta_star, sigma2
 )
@@ -425,8 +425,10 @@ ledger.claims({"thm53.rank_one_exception": (least, exception)})
 
 # %%
 valleys = theory.ltb_valleys(false_valleys.TRAP)
-trap = false_valleys.trap_restarts(budget.landscape, stream(18))
-end = false_valleys.descend_from_valley(valleys[-1], stream(19))
+trap = false_valleys.trap_restarts(
+    budget.landscape, stream("starts near the trap")
+)
+end = false_valleys.descend_from_valley(valleys[-1], stream("from the valley"))
 bottom = theory.ltb_minimal_risk(false_valleys.TRAP)
 lowest = min(found.risks.min() for found in trap.values())
 ledger.claims({
@@ -503,7 +505,7 @@ ledger.figure(table1_pictures.curves())
 
 # %%
 one_unit = chapter.descend(
-    law, budget.restarts, stream(20), chapter.ONE_HIDDEN_UNIT
+    law, budget.restarts, stream("one unit"), chapter.ONE_HIDDEN_UNIT
 )
 ledger.claims({"thm53.one_hidden_unit": (ltb, one_unit.risks.min())})
 
@@ -599,7 +601,7 @@ numbers = {
     "false_share_stderr": false_rate.stderr,
     "gd_beta_starts": budget.landscape,
     "gd_beta_reached": false_valleys.gd_beta_reached(
-        budget.landscape, stream(21)
+        budget.landscape, stream("GD-β near the trap")
     ),
     "gpt_steps": gpt_budget.steps,
     "gpt_seeds": gpt_budget.seeds,
@@ -693,7 +695,7 @@ Gamma = gd_beta_theory.optimal_gamma(shifted)
 x_0 = np.linalg.solve(Gamma, mean)
 y_0 = mean @ x_0 + 20
 
-batch = shifted.sample(stream(900_002), 500)
+batch = shifted.sample(stream("exercise 2"), 500)
 X = np.concatenate([batch.X, np.tile(x_0, (500, 1, 1))], axis=1)
 y = np.column_stack([batch.y, np.full(500, y_0)])
 scale = 21 / 20  # the model divides by 21 tokens, GD-beta by 20

@@ -50,8 +50,15 @@ from icl.chapters.gd_beta_gradient_flow import (
     risk_ratios,
 )
 from icl.chapters.gd_beta_gradient_flow.explorable import explorable
+from icl.chapters.mlp_benefit.mean_task_laws import (
+    isotropic_law,
+    laws,
+    singular_law,
+    skewed_law,
+)
 from icl.estimates import Estimate
 from icl.prompts import PromptLaw
+from icl.search import gd_beta_minimisers
 from icl.theory import bayes_rates, gd_beta, scalar_flow
 from icl.theory import gradient_flow as flow_theory
 from icl.theory.bayes_risk import isotropic_bayes_risk
@@ -65,7 +72,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters, ledger = begin(
+parameters, ledger, stream = begin(
     "05_gd_beta_gradient_flow",
     d=d,
     n=n,
@@ -75,9 +82,7 @@ parameters, ledger = begin(
     profile=profile,
 )
 budget = chapter.budget(parameters)
-# stream(1), stream(2), …: random numbers, of each experiment its own
-stream = parameters.stream
-law, skewed, singular = chapter.laws(parameters)
+law, skewed, singular = laws(parameters, stream)
 
 # %% [markdown]
 # ## The exact risk
@@ -98,7 +103,10 @@ law, skewed, singular = chapter.laws(parameters)
 
 # %%
 risks, prompts = {}, budget.prompts
-points = {"risk": (law, stream(3)), "risk_anisotropic": (skewed, stream(4))}
+points = {
+    "risk": (law, stream("risk")),
+    "risk_anisotropic": (skewed, stream("risk, skewed")),
+}
 for name, (problem, rng) in points.items():
     beta, Gamma = chapter.random_point(problem, rng)
     formula = gd_beta.risk(problem, beta, Gamma)
@@ -152,8 +160,8 @@ square = [
         / (gd_beta.risk(problem, *point) - gd_beta.minimal_risk(problem))
         - 1
     )
-    for problem in (law, skewed, singular)
-    for point in [chapter.random_point(problem, stream(5))]
+    for k, problem in enumerate((law, skewed, singular))
+    for point in [chapter.random_point(problem, stream("a point", k))]
 ]
 ledger.claims({"thm52.completed_square": (0, max(square))})
 
@@ -170,8 +178,10 @@ def farthest(problem, found):
     ).max()
 
 
-ends = chapter.minimisers(law, budget.starts, stream(6))
-skewed_ends = chapter.minimisers(skewed, budget.starts, stream(7))
+ends = gd_beta_minimisers(law, budget.starts, stream("search"))
+skewed_ends = gd_beta_minimisers(
+    skewed, budget.starts, stream("search, skewed")
+)
 floor = gd_beta.minimal_risk(law)
 found = {
     "thm52.minimal_risk": (floor, ends.risks.min()),
@@ -186,8 +196,12 @@ ledger.claims(found)
 # them differ by as much as {glue:text}`parameter_spread:.2f` times the size of the largest. Their predictions do not differ.
 
 # %%
-flat_ends = chapter.minimisers(singular, budget.starts, stream(8))
-spread = chapter.prediction_spread(singular, flat_ends, stream(9))
+flat_ends = gd_beta_minimisers(
+    singular, budget.starts, stream("search, singular")
+)
+spread = chapter.prediction_spread(
+    singular, flat_ends, stream("spread of predictions")
+)
 floor = gd_beta.minimal_risk(singular)
 found = {
     "thm52.rank_deficient": (0, spread),
@@ -204,7 +218,9 @@ ledger.claims(found)
 
 # %%
 long = gd_beta.at_length(skewed, 10_000_000)
-near = chapter.minimisers(long, 1, stream(10), around=long.beta_star)
+near = gd_beta_minimisers(
+    long, 1, stream("search, long"), around=long.beta_star
+)
 newton = near.Gamma[0]
 from_inverse = np.abs(skewed.H @ newton - np.eye(d)).max()
 ledger.claims({"thm52.newton_limit": (0, from_inverse)})
@@ -221,7 +237,7 @@ tested = {
         law.beta_star,
         Gamma,
         max(500, budget.prompts * min(n, m) // (4 * m)),
-        stream(100 + m),
+        stream("length", m),
     )
     for m in sorted({max(1, n // 4), 2 * n, 8 * n})
 }
@@ -255,19 +271,25 @@ ledger.figure(pictures.length_generalisation(law, tested))
 # high probability over $X$; that form could not be restored, and the page proves nothing about it.
 
 # %%
-pipeline = chapter.measured_bayes_risk(law, budget.prompts, stream(14))
+pipeline = chapter.measured_bayes_risk(law, budget.prompts, stream("Bayes"))
 bayes = isotropic_bayes_risk(d, n, sigma2)
 ledger.claims({"lemma61.bayes_risk": (bayes, pipeline)})
 
 # %%
-averaged = risk_ratios.context_risks(skewed, 40 * budget.contexts, stream(11))
-pipeline = chapter.measured_bayes_risk(skewed, budget.prompts, stream(12))
+averaged = risk_ratios.context_risks(
+    skewed, 40 * budget.contexts, stream("contexts, skewed")
+)
+pipeline = chapter.measured_bayes_risk(
+    skewed, budget.prompts, stream("Bayes, skewed")
+)
 ledger.claims({"lemma61.anisotropic": (sigma2 + averaged.bayes, pipeline)})
 
 # %%
 phi = [2, 1, 0.3]
 single = PromptLaw(1, np.eye(3), np.diag(phi), np.zeros(3), sigma2)
-averaged = risk_ratios.context_risks(single, 200 * budget.contexts, stream(13))
+averaged = risk_ratios.context_risks(
+    single, 200 * budget.contexts, stream("contexts, d = 1")
+)
 one_covariate = bayes_rates.bayes_risk_one_covariate(n, sigma2)
 by_quadrature = isotropic_bayes_risk(1, n, sigma2)
 one_example = bayes_rates.bayes_risk_one_example(phi, sigma2)
@@ -306,13 +328,13 @@ ledger.claims({
 # measurement:
 
 # %%
-sandwich = risk_ratios.sandwich_test(budget.spectra, 2000, stream(15))
+sandwich = risk_ratios.sandwich_test(budget.spectra, 2000, stream("sandwich"))
 ledger.claims({"cor62.sandwich": (1, sandwich.worst)})
 
 # %% tags=["hide-input", "remove-output"]
 seen = {
     m: risk_ratios.context_risks(
-        gd_beta.at_length(law, m), 10 * budget.contexts, stream(200 + m)
+        gd_beta.at_length(law, m), 10 * budget.contexts, stream("sandwich", m)
     )
     for m in sorted({max(1, n // 5), n, 4 * n})
 }
@@ -334,7 +356,7 @@ ledger.figure(pictures.sandwich(law, seen))
 # $\sum_i \min(\varphi_i, \tau/(n+1))$ falls like $n^{-1/2}$, and so must the excess:
 
 # %%
-power = risk_ratios.power_law_risks(budget.contexts, stream(16))
+power = risk_ratios.power_law_risks(budget.contexts, stream("power law"))
 steps = [found.gd_beta for found in power]
 shape = np.array([
     bayes_rates.rate(np.diag(one.Psi), (np.trace(one.Psi) + 1) / (m + 1))
@@ -358,7 +380,7 @@ ledger.claims({
 
 # %%
 quiet, formula = PromptLaw.isotropic(8, 8, 0.01), risk_ratios.snr_ratio(0.01)
-ratio = chapter.measured_ratio(quiet, formula, budget.prompts, stream(17))
+ratio = chapter.measured_ratio(quiet, formula, budget.prompts, stream("quiet"))
 ledger.claims({"cor62.snr_condition": (formula, ratio)})
 
 # %% tags=["hide-input", "remove-output"]
@@ -393,10 +415,10 @@ ledger.figure(pictures.rates(power, ratio))
 
 # %%
 small = min(d, flow.MATRIX_D)
-law = chapter.isotropic_law(parameters, small)
-skewed = chapter.skewed_law(parameters, stream(18), d=small)
-starts = flow.starts(law, budget.flows, stream(19))
-skewed_starts = flow.starts(skewed, budget.flows // 2, stream(20))
+law = isotropic_law(parameters, small)
+skewed = skewed_law(parameters, stream("small skewed law"), d=small)
+starts = flow.starts(law, budget.flows, stream("starts"))
+skewed_starts = flow.starts(skewed, budget.flows // 2, stream("starts, skewed"))
 error = max(
     flow.velocity_error(law, starts),
     flow.velocity_error(skewed, skewed_starts),
@@ -504,9 +526,10 @@ ledger.figure(flow_pictures.excess(law, flows))
 # **Directions that $H$ cannot see stay put**, and all others converge. Again $d + 2$ covariates, $d$ of them alive:
 
 # %%
-flat = chapter.singular_law(parameters, stream(21), d=small)
+flat = singular_law(parameters, stream("small singular law"), d=small)
 flat_flows = flow.flows(
-    flat, flow.starts(flat, max(3, budget.flows // 4), stream(22))
+    flat,
+    flow.starts(flat, max(3, budget.flows // 4), stream("starts, singular")),
 )
 drift = flow_structure.conserved_drift(flat, flat_flows)
 left = at_the_end(flat, flat_flows)
@@ -526,8 +549,10 @@ ledger.claims({
 # $$
 
 # %%
-error = flow_structure.closed_form_error(law, stream(23))
-skewed_error = flow_structure.closed_form_error(skewed, stream(24))
+error = flow_structure.closed_form_error(law, stream("closed form"))
+skewed_error = flow_structure.closed_form_error(
+    skewed, stream("closed form, skewed")
+)
 ledger.claims({
     "thm63.closed_form_gamma": (0, error),
     "thm63.closed_form_gamma_anisotropic": (0, skewed_error),
@@ -539,7 +564,7 @@ ledger.claims({
 # against the flow of whole matrices, and both against a trajectory known to ten digits:
 
 # %%
-rng = stream(25)
+rng = stream("discrete steps")
 commuting, basis = flow_structure.commuting_law(n, sigma2, rng)
 size = beta_norm if beta_norm > 0 else 1.0
 times = np.geomspace(0.01, n + 2, 12)
@@ -588,7 +613,7 @@ ledger.claims({
 curvature = flow_theory.fastest_rate(
     law, law.beta_star, gd_beta.optimal_gamma(law)
 )
-stable = flow.largest_stable_step(law, stream(26))
+stable = flow.largest_stable_step(law, stream("stable steps"))
 order = flow.first_order(law, *starts[0])
 ledger.claims({
     "thm63.first_order": (1, order),
@@ -803,7 +828,7 @@ from icl.estimates import monte_carlo
 
 step_law = PromptLaw.isotropic(5, 20, 0.25)
 first, second = 1 / np.roots(np.r_[-polynomials[1][1][::-1], 1]) / 25
-rng = stream(900_003)
+rng = stream("exercise 3")
 
 
 def squared_errors(B):
@@ -851,7 +876,7 @@ assert abs(found.mean - several_steps[1]) < 5 * found.stderr
 # %%
 data_law = PromptLaw.isotropic(2, 10, 0.25)
 best_Gamma = gd_beta.optimal_gamma(data_law)
-rng = stream(900_004)
+rng = stream("exercise 4")
 
 
 def design(count):

@@ -80,7 +80,7 @@ seed = 0
 profile = "quick"
 
 # %% tags=["hide-input", "remove-output"]
-parameters, ledger = begin(
+parameters, ledger, stream = begin(
     "06_newton_transformers",
     d=d,
     n=n,
@@ -91,8 +91,6 @@ parameters, ledger = begin(
     profile=profile,
 )
 budget = chapter.budget(parameters)
-# stream(1), stream(2), …: random numbers, of each experiment its own
-stream = parameters.stream
 
 # %% [markdown]
 # ## How fast Newton is
@@ -135,11 +133,13 @@ stream = parameters.stream
 
 # %%
 run_d = max(2, min(d, chapter.RUN_D))
-batch = chapter.law(parameters, stream(1)).sample(stream(2), budget.prompts)
+batch = chapter.law(parameters, stream("axes")).sample(
+    stream("prompts"), budget.prompts
+)
 S, moment = chapter.gram(batch.X), np.einsum("bnd,bn->bd", batch.X, batch.y)
-steps = chapter.steps_by_condition(run_d, chapter.KAPPAS, stream(3))
+steps = chapter.steps_by_condition(run_d, chapter.KAPPAS, stream("conditions"))
 kappa = min(condition, chapter.RUN_KAPPA)
-at_kappa = chapter.slowest_problem(run_d, kappa, stream(4))
+at_kappa = chapter.slowest_problem(run_d, kappa, stream("at κ"))
 wide = steps.kappas >= 10
 slope = np.polyfit(np.log2(steps.kappas[wide]), steps.newton[wide], 1)[0]
 exponent = np.polyfit(np.log(steps.kappas[wide]), np.log(steps.gd[wide]), 1)[0]
@@ -270,12 +270,14 @@ ledger.claims({"newton.expansion_erratum": (0, off)})
 # %%
 formula = theory.mean_risk(d, n, sigma2, 4, theory.whole_range_alpha(d, n))
 measured = fixed_alpha.mean_risk_estimate(
-    d, n, sigma2, 4, budget.draws, stream(5)
+    d, n, sigma2, 4, budget.draws, stream("one fixed matrix")
 )
 ledger.claims({"newton.fixed_alpha": (formula, measured)})
 
 # %% tags=["hide-input", "remove-output"]
-fixed = fixed_alpha.fixed_alpha_risks(d, n, sigma2, 6, budget.draws, stream(6))
+fixed = fixed_alpha.fixed_alpha_risks(
+    d, n, sigma2, 6, budget.draws, stream("fixed α")
+)
 limit = sigma2 * (1 + d / (n - d - 1)) if n > d + 1 else None
 ledger.figure(pictures.fixed_alpha(fixed, limit))
 
@@ -296,7 +298,7 @@ ledger.figure(pictures.fixed_alpha(fixed, limit))
 # conjugate gradients and the quasi-Newton methods are recursions, run on all prefixes of all prompts together. The two ways agree:
 
 # %%
-sequences = solver_comparison.sequences(parameters, 64, stream(7))
+sequences = solver_comparison.sequences(parameters, 64, stream("64 sequences"))
 between_codes = solver_comparison.disagreement(sequences, 8)
 from_cg = solver_comparison.distance_from_conjugate_gradients(sequences, 3)
 ledger.claims({
@@ -312,12 +314,9 @@ ledger.claims({
 # Fletcher and Powell, which has the same property.)
 
 # %% tags=["hide-input", "remove-output"]
-by_steps = solver_comparison.errors(
-    solver_comparison.sequences(parameters, 300, stream(8))
-)
-by_length = solver_comparison.errors_by_length(
-    solver_comparison.sequences(parameters, 300, stream(8)), (2, 4, 8, 16)
-)
+many = solver_comparison.sequences(parameters, 300, stream("300 sequences"))
+by_steps = solver_comparison.errors(many)
+by_length = solver_comparison.errors_by_length(many, (2, 4, 8, 16))
 ledger.figure(pictures.solvers(by_steps, by_length, sigma2))
 
 # %% [markdown]
@@ -411,10 +410,12 @@ table
 # $n$, 10 000, some 400 million, or 3 GB. The weights themselves can be built for any size.
 
 # %%
-worst = constructions.worst_errors(parameters, stream(9))
-worst["A_prime"] = constructions.layerwise_error(parameters, stream(10))
+worst = constructions.worst_errors(parameters, stream("designs"))
+worst["A_prime"] = constructions.layerwise_error(
+    parameters, stream("design A′")
+)
 whitened, newton_behind = constructions.least_squares_limit(
-    parameters, stream(11)
+    parameters, stream("whitening")
 )
 worst["C_limit"] = whitened
 ours = [table.designs[name][0].layers for name in ("A", "D", "A′", "B")]
@@ -432,7 +433,9 @@ ledger.claims(errors | layers)
 # {glue:text}`printed_heads_percent:.0f` % of its size on the prompts of this page:
 
 # %%
-absolute, wanted = constructions.printed_heads(parameters, stream(12))
+absolute, wanted = constructions.printed_heads(
+    parameters, stream("printed heads")
+)
 ledger.claims({"newton.printed_heads": (0, absolute)})
 
 # %% [markdown]
@@ -441,7 +444,7 @@ ledger.claims({"newton.printed_heads": (0, absolute)})
 # What do the layers write, and where? Here is one prompt of this page in design A.
 
 # %% tags=["hide-input", "remove-output"]
-walk = constructions.walk(parameters, stream(13))
+walk = constructions.walk(parameters, stream("one prompt"))
 ledger.figure(construction_pictures.walk(walk))
 
 # %% [markdown]
@@ -525,7 +528,7 @@ for name, value in numbers.items():
 # another one, and a run that you interrupt goes on where it was. No seed was chosen.
 
 # %%
-base = trained.study("base", parameters, 62, runs=3)
+base = trained.study("base", parameters, stream, runs=3)
 records = {
     f"run {i + 1}": model_of("base", i, profile, seed)[1] for i in range(3)
 }
@@ -622,7 +625,7 @@ ledger.figure(probe_pictures.matched_steps(base))
 # is known, everybody predicts 0. Three seeds again.
 
 # %%
-along = trained.study("all_lengths", parameters, 63, runs=3, positions=True)
+along = trained.study("all_lengths", parameters, stream, runs=3, positions=True)
 like_newton, like_gd = along.similarities(along.newton, along.gd)
 similarity = {
     "newton.similarity": (0, trained.advantage(like_newton, like_gd)),
@@ -756,7 +759,7 @@ ledger.figure(
 # layer $j + 1$ holds the prediction of step $j$. Probe it.
 
 # %%
-warning = trained.probe_design_d(stream(66))
+warning = trained.probe_design_d(stream("probes of design D"))
 step, probe = warning.newton[1], warning.probe_in_layer(2)
 ledger.claims({"newton.probe_warning": (step, probe)})
 
@@ -792,7 +795,7 @@ ledger.figure(probe_pictures.probe_warning(warning))
 # sequence. Newton's method and gradient descent do not notice a rotation; a trained transformer does.
 
 # %%
-skewed_study = trained.study("ill_conditioned", parameters, 67)
+skewed_study = trained.study("ill_conditioned", parameters, stream)
 ledger.claims({
     "newton.ill_conditioned": (10, trained.step_ratio(skewed_study))
 })
@@ -819,7 +822,7 @@ ledger.figure(
 # ### Noise
 
 # %%
-noisy_study = trained.study("noisy", parameters, 68)
+noisy_study = trained.study("noisy", parameters, stream)
 noisy_match = noisy_study.matching("newton")
 ledger.claims({"newton.noisy": (0.9, noisy_match.statistic(trained.linearity))})
 
@@ -894,7 +897,7 @@ closeness = rivals.closeness(
         rivals.whole(along.gd, along.test),
         rivals.online_gradient_descent(along.test),
     ],
-    [seed, 64],
+    stream.entropy("bootstrap for closeness"),
 )
 TRANSFORMER, LSTM = 0, 1
 NEWTON, GD, ONLINE = 0, 1, 2
@@ -929,9 +932,11 @@ ledger.figure(rival_pictures.lstm(closeness))
 # good. The best rule *linear in the labels* is kernel regression with the networks' covariance, an arc-cosine kernel.
 
 # %%
-relu_study = trained.study("relu_network", parameters, 69)
-ridge, kernel = rivals.network_rules(relu_study)
-ratio = rivals.ratio(relu_study.runs[0].own, ridge, stream(70))
+relu_study = trained.study("relu_network", parameters, stream)
+ridge, kernel = rivals.network_rules(relu_study, stream("rules"))
+ratio = rivals.ratio(
+    relu_study.runs[0].own, ridge, stream("bootstrap for networks")
+)
 ledger.claims({"newton.nonlinear_targets": (1, ratio)})
 
 # %% tags=["hide-input", "remove-output"]
@@ -965,7 +970,7 @@ similarity = published_size.why_not(profile)
 if similarity is None:
     recipe = RECIPES["published"]
     model = model_of("published", 0, profile, seed)[0]
-    found = published_size.published_study(recipe, model, seed)
+    found = published_size.published_study(recipe, model, stream)
     for picture in similarity_pictures.published_size(found, published):
         display(ledger.figure(picture))
     similarity = published_size.last_layer(found)
@@ -976,9 +981,14 @@ slips, ties = published_code.label_slips(published)
 skewed = model_of("ill_conditioned", 0, profile, seed)[0]
 pooled, spread = {}, {}
 for shared in (True, False):
-    pooled[shared] = published_code.pooled_condition(stream(75), shared=shared)
+    pooled[shared] = published_code.pooled_condition(
+        stream("pooled condition", shared), shared=shared
+    )
     spread[shared] = published_code.spread_over_tests(
-        skewed, RECIPES["ill_conditioned"], stream(76), shared=shared
+        skewed,
+        RECIPES["ill_conditioned"],
+        stream("spread over tests", shared),
+        shared=shared,
     )
 tf_numbers = {
     "tf_d": RECIPES["base"].model.d,
@@ -1089,7 +1099,7 @@ for name, value in tf_numbers.items():
 rungs = DepthLadder(d, n, sigma2)
 isotropic = PromptLaw.isotropic(d, n, sigma2)
 depth_plan = depth.budget(parameters)
-climbed = depth.climb(isotropic, depth_plan, [seed, 70])
+climbed = depth.climb(isotropic, depth_plan, stream)
 free, shared, plus = (
     [find(layers) for layers in (1, 2, 3)]
     for find in (rungs.free_steps, rungs.shared_step, rungs.gd_plus_plus)
@@ -1113,7 +1123,9 @@ ledger.claims(risks)
 
 # %%
 prompts = depth_plan.prompts
-forward = depth.forward_risk(isotropic, plus[2], prompts, stream(71))
+forward = depth.forward_risk(
+    isotropic, plus[2], prompts, stream("forward pass")
+)
 ledger.claims({"depth.forward": (plus[2].risk, forward)})
 
 # %% tags=["hide-input", "remove-output"]
@@ -1140,7 +1152,9 @@ seen_20, seen_19 = (
     DepthLadder(5, count, 0).free_steps(3) for count in (20, 19)
 )
 shorter = PromptLaw.isotropic(5, 19, 0)
-forward = depth.forward_risk(shorter, seen_19, prompts, stream(74))
+forward = depth.forward_risk(
+    shorter, seen_19, prompts, stream("forward pass, 19 examples")
+)
 ledger.claims({"depth.baseline_examples": (seen_19.risk, forward)})
 
 # %% [markdown]
@@ -1181,8 +1195,8 @@ ledger.claims({"depth.complex_steps": (reached, depth.complex_case_risk())})
 # *any* depth answers linearly in the query,
 
 # %%
-gram_error = depth.gram_error(isotropic, 4, stream(72, 0))
-bend = depth.query_bend(isotropic, 5, stream(72, 1))
+gram_error = depth.gram_error(isotropic, 4, stream("Gram form"))
+bend = depth.query_bend(isotropic, 5, stream("linear in the query"))
 ledger.claims({
     "depth.gram_form": (0, gram_error),
     "depth.linear_in_query": (0, bend),
@@ -1196,7 +1210,7 @@ ledger.claims({
 # %%
 sign_law = TargetLaw(FAMILIES["sign"], d, n, sigma2)
 floor = nonlinear_targets.linear_floor(nonlinear_targets.sign(d), sigma2)
-risk = depth.nonlinear_risk(sign_law, depth_plan, [seed, 73])
+risk = depth.nonlinear_risk(sign_law, depth_plan, stream("sign"))
 ledger.claims({"depth.linear_floor": (floor, risk)})
 
 # %% tags=["hide-input", "remove-output"]
@@ -1314,7 +1328,7 @@ for name, value in numbers.items():
 # first one's result as value. Two layers for a factor three is $\sqrt3 < 2$ per layer: Newton's method is the right one for attention.
 
 # %%
-rng = stream(900_001)
+rng = stream("exercise 1")
 X_cubic = rng.standard_normal((20, 5))
 S_cubic = X_cubic.T @ X_cubic
 values, axes = np.linalg.eigh(S_cubic)
