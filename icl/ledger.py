@@ -19,6 +19,7 @@ from icl.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Claims, Number, 
 from icl.estimates import Estimate, NotRun
 from icl.files import read_sealed, sealed, sha256, write_atomically
 from icl.parameters import Parameters, checked
+from icl.randomness import Streams
 from icl.validation import InputError
 
 _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -44,19 +45,20 @@ class Record(Strict):
     claims: list[Claim]
     numbers: dict[str, Number]
     figures: dict[_Name, FigureRecord]
+    streams: list[tuple[str | int, ...]] = []  # names of the random streams that were drawn from, in order
     notebook: _Digest | None = None
 
 
 class Ledger:
     """Collects a chapter's claims, numbers and figures, and saves them as `<chapter>.json`.
 
-    `parameters` are the chapter's validated parameters, `catalogue` its claims as `chapter.toml` has them. Files go to
-    the folder that the environment variable ICL_OUT names, which `python -m icl run` sets, or to `_build/interactive`
+    `parameters` are the chapter's validated parameters, `catalogue` its claims as `chapter.toml` has them, `stream` the
+    run's random streams, whose names are kept. Files go to the folder that the environment variable ICL_OUT names, which `python -m icl run` sets, or to `_build/interactive`
     when you run the notebook yourself.
     """
 
-    def __init__(self, chapter: str, parameters: Parameters, catalogue: dict[str, dict]):
-        self.chapter, self.parameters = chapter, parameters
+    def __init__(self, chapter: str, parameters: Parameters, catalogue: dict[str, dict], stream: Streams):
+        self.chapter, self.parameters, self._stream = chapter, parameters, stream
         self.folder = Path(os.environ.get("ICL_OUT", "_build/interactive"))
         self._catalogue = catalogue
         self._claims: dict[str, Claim] = {}
@@ -99,13 +101,14 @@ class Ledger:
         return self
 
     def as_dict(self) -> dict:
-        """The chapter's JSON: chapter, parameters, claims (in catalogue order), numbers, figures."""
+        """The chapter's JSON: chapter, parameters, claims (in catalogue order), numbers, figures, streams."""
         record = Record(
             chapter=self.chapter,
             parameters=self.parameters.model_dump(),
             claims=[self._claims[id] for id in self._catalogue],
             numbers=self._numbers,
             figures=self._figures,
+            streams=self._stream.names,
         )
         return record.model_dump(exclude={"notebook"})
 

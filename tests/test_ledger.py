@@ -13,6 +13,7 @@ from icl.chapters import CHAPTERS, catalogue, check_parameters, read_all, read_l
 from icl.claims import DRIFT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from icl.estimates import Estimate, NotRun
 from icl.files import read_sealed, sealed, write_atomically
+from icl.randomness import Streams
 from icl.ledger import Ledger, running_cell
 from icl.validation import InputError
 
@@ -120,7 +121,8 @@ def test_the_running_cell_is_the_one_the_notebook_numbers():
     from nbclient import NotebookClient
     from nbformat.v4 import new_code_cell, new_notebook
 
-    cells = ["from icl.ledger import running_cell", "print(running_cell())", "for _ in 'ab': print(running_cell())"]
+    cells = ["from icl.randomness import Streams
+from icl.ledger import running_cell", "print(running_cell())", "for _ in 'ab': print(running_cell())"]
     notebook = new_notebook(cells=[new_code_cell(source) for source in cells])
     NotebookClient(notebook, kernel_name="python3", startup_timeout=180).execute()
     for cell in notebook.cells[1:]:

@@ -135,7 +135,7 @@ def begin(chapter: str, **values) -> tuple[Parameters, Ledger, Streams]:
     """
     checked = check_parameters(chapter, **values)
     stream = Streams(chapter, checked.seed)
-    return checked, Ledger(chapter, checked, catalogue(chapter)), stream
+    return checked, Ledger(chapter, checked, catalogue(chapter), stream), stream
 
 
 def read_ledger(folder: Path, chapter: str) -> dict:

@@ -1,0 +1,24 @@
+"""Every random stream of the book, the shipped trainings' too: no two are alike."""
+
+import numpy as np
+import pytest
+
+from icl.chapters import CHAPTERS, read_ledger
+from icl.chapters.newton_transformers import recipes
+from icl.randomness import entropy
+from press.layout import run_folder
+
+pytestmark = pytest.mark.book
+
+
+def test_no_two_streams_of_the_book_are_alike():
+    generators = {}
+    for chapter in CHAPTERS:
+        ledger = read_ledger(run_folder("quick"), chapter)
+        for key in ledger["streams"]:
+            seed = entropy(chapter, ledger["parameters"]["seed"], *key)
+            generators[chapter, *key] = np.random.default_rng(seed)
+    for seed in sorted({seed for _, seed in recipes.SHIPPED}):
+        generators |= {("a shipped training", seed, k): rng for k, rng in enumerate(recipes.generators(seed))}
+    assert len(generators) > 100 and len({name[0] for name in generators}) == len(CHAPTERS) + 1
+    assert len({rng.random() for rng in generators.values()}) == len(generators)
