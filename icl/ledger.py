@@ -53,8 +53,8 @@ class Ledger:
     """Collects a chapter's claims, numbers and figures, and saves them as `<chapter>.json`.
 
     `parameters` are the chapter's validated parameters, `catalogue` its claims as `chapter.toml` has them, `stream` the
-    run's random streams, whose names are kept. Files go to the folder that the environment variable ICL_OUT names, which `python -m icl run` sets, or to `_build/interactive`
-    when you run the notebook yourself.
+    run's random streams, whose names are kept. Files go to the folder that the environment variable ICL_OUT names,
+    which `python -m icl run` sets, or to `_build/interactive` when you run the notebook yourself.
     """
 
     def __init__(self, chapter: str, parameters: Parameters, catalogue: dict[str, dict], stream: Streams):

@@ -13,8 +13,8 @@ from icl.chapters import CHAPTERS, catalogue, check_parameters, read_all, read_l
 from icl.claims import DRIFT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from icl.estimates import Estimate, NotRun
 from icl.files import read_sealed, sealed, write_atomically
-from icl.randomness import Streams
 from icl.ledger import Ledger, running_cell
+from icl.randomness import Streams
 from icl.validation import InputError
 
 CHAPTER = "01_one_step_gd"
@@ -29,7 +29,7 @@ CATALOGUE = {
 @pytest.fixture
 def ledger(tmp_path, monkeypatch):
     monkeypatch.setenv("ICL_OUT", str(tmp_path))
-    return Ledger(CHAPTER, check_parameters(CHAPTER), CATALOGUE)
+    return Ledger(CHAPTER, check_parameters(CHAPTER), CATALOGUE, Streams(CHAPTER, 0))
 
 
 def test_numbers_estimates_and_what_was_not_run_are_decided_in_one_call(ledger):
@@ -91,7 +91,7 @@ def test_file_has_every_claim_in_catalogue_order(ledger, tmp_path):
     assert content["claims"][2]["verdict"] == NOT_RUN and content["claims"][2]["measured"] is None
     assert content["numbers"] == {"size": 3.0}
     assert content["parameters"]["d"] == 5
-    assert list(content) == ["chapter", "parameters", "claims", "numbers", "figures", "sha256"]
+    assert list(content) == ["chapter", "parameters", "claims", "numbers", "figures", "streams", "sha256"]
 
 
 def test_numbers_that_are_not_finite_are_text_in_the_file_and_numbers_again_when_read(ledger, tmp_path):
@@ -121,8 +121,7 @@ def test_the_running_cell_is_the_one_the_notebook_numbers():
     from nbclient import NotebookClient
     from nbformat.v4 import new_code_cell, new_notebook
 
-    cells = ["from icl.randomness import Streams
-from icl.ledger import running_cell", "print(running_cell())", "for _ in 'ab': print(running_cell())"]
+    cells = ["from icl.ledger import running_cell", "print(running_cell())", "for _ in 'ab': print(running_cell())"]
     notebook = new_notebook(cells=[new_code_cell(source) for source in cells])
     NotebookClient(notebook, kernel_name="python3", startup_timeout=180).execute()
     for cell in notebook.cells[1:]:

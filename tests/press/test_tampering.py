@@ -63,7 +63,7 @@ def run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ICL_OUT", str(folder))
         ledger = Ledger(CHAPTER, check_parameters(CHAPTER), catalogue(CHAPTER), Streams(CHAPTER, 0))
-    for k, id in enumerate(catalogue(CHAPTER), Streams(CHAPTER, 0)):
+    for k, id in enumerate(catalogue(CHAPTER)):
         ledger.claims({id: (1 / (k + 3), Estimate(1 / (k + 3) + 1e-13, 0.001 * k, 10))})
     ledger.number("digits", 9.25)
     with style():
@@ -184,7 +184,7 @@ def test_500_ledgers(run, tmp_path):
 
 
 def test_what_is_intact_is_read(run, checkpoint):
-    assert len(read_ledger(run, CHAPTER)["claims"]) == len(catalogue(CHAPTER), Streams(CHAPTER, 0))
+    assert len(read_ledger(run, CHAPTER)["claims"]) == len(catalogue(CHAPTER))
     assert checkpoints.load(checkpoint)[1]["step"] == SCHEDULE.steps
 
 
