@@ -45,7 +45,7 @@ class Record(Strict):
     claims: list[Claim]
     numbers: dict[str, Number]
     figures: dict[_Name, FigureRecord]
-    streams: list[tuple[str | int, ...]] = []  # names of the random streams that were drawn from, in order
+    streams: list[list[str | int]] = []  # names of the random streams that were drawn from, in order
     notebook: _Digest | None = None
 
 
@@ -108,7 +108,7 @@ class Ledger:
             claims=[self._claims[id] for id in self._catalogue],
             numbers=self._numbers,
             figures=self._figures,
-            streams=self._stream.names,
+            streams=[list(key) for key in self._stream.names],
         )
         return record.model_dump(exclude={"notebook"})
 

@@ -519,7 +519,7 @@ ledger.claims({"thm53.one_hidden_unit": (ltb, one_unit.risks.min())})
 # $\|\beta^\ast\| =$ {glue:text}`beta_norm:g`: {glue:text}`gpt_runs:.0f` runs, all of them shown.
 
 # %% tags=["hide-input", "remove-output"]
-sweep = gpt.sweep(parameters)
+sweep = gpt.sweep(parameters, stream)
 ledger.figure(pictures.gpt_sweep(sweep))
 
 # %% [markdown]
