@@ -6,8 +6,8 @@ import torch
 from click.testing import CliRunner
 
 from icl.chapters import mlp_gpt, table1
-from icl.chapters.sequence_laws import Curriculum
 from icl.claims import catalogue
+from icl.estimates import Estimate
 from icl.files import read_sealed, sealed, write_atomically
 from icl.pictures import table1 as pictures
 from icl.training import Schedule
@@ -19,23 +19,73 @@ FIRST, *_, LAST = table1.ENTRIES
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    """Models of one layer, trained for four steps, half of them on one covariate."""
+    """Models of one layer, trained for twelve steps, swept by nine."""
     monkeypatch.setattr(table1, "SIZES", dict(d=2, n=3, layers=1, heads=1, width=4))
-    monkeypatch.setattr(table1, "SCHEDULE", Schedule(4, 1e-3, 1.0))
-    monkeypatch.setattr(table1, "CURRICULUM", Curriculum((1, 2, 1), (4, 4, 0), 2))
+    monkeypatch.setattr(table1, "SCHEDULE", Schedule(12, 1e-3, 1.0, warm_up=2, decay_from=10))
+    monkeypatch.setattr(table1, "SWEEP", Schedule(9, 1e-3, 1.0, decay_from=8))
+    monkeypatch.setattr(table1, "RATES", (0.01, 0.03))
     monkeypatch.setattr(table1, "TEST_PROMPTS", 4000)
-    monkeypatch.setattr(table1, "SLICE", 2)
+    monkeypatch.setattr(table1, "SWEEP_PROMPTS", 200)
+    monkeypatch.setattr(table1, "SLICE", 4)
 
 
-def test_a_training_in_slices_ends_in_the_same_bytes(tmp_path):
+def without_times(path) -> dict:
+    """The file's content but the core seconds."""
+    content = read_sealed(path)
+    for runs in content["entries"].values():
+        for run in runs.values():
+            assert run.pop("core_seconds") >= 0
+    return content
+
+
+def test_a_training_in_slices_ends_in_the_same_numbers(tmp_path):
     whole, sliced = tmp_path / "whole.json", tmp_path / "sliced.json"
     found = table1.train_entry(FIRST, 0, whole, states=tmp_path / "a")
-    assert table1.train_entry(FIRST, 0, sliced, states=tmp_path / "b", minutes=1e-9) is None and not sliced.exists()
-    assert table1.train_entry(FIRST, 0, sliced, states=tmp_path / "b") == found
-    assert whole.read_bytes() == sliced.read_bytes() and not list((tmp_path / "b").iterdir())
+    starts = 0
+    while (again := table1.train_entry(FIRST, 0, sliced, states=tmp_path / "b", minutes=1e-9)) is None:
+        starts += 1
+        assert starts < 20
+    assert starts >= 2 and again == found and not list((tmp_path / "b").iterdir())
+    assert without_times(whole) == without_times(sliced)
     assert table1.committed(whole) == {FIRST: found} and found.stderr > 0 and found.count == 4000
-    run = read_sealed(whole)["entries"][FIRST]["0"]
-    assert len(run["curve"]) == 4 and "1 thread(s)" in run["made_with"]["machine"]
+
+
+def test_what_is_kept_of_a_training(tmp_path):
+    path = tmp_path / "t.json"
+    found = table1.train_entry(LAST, 0, path, states=tmp_path)
+    run = table1.runs(path)[LAST][0]
+    assert run["loss_per_dimension"] == found.mean / 2 and run["stderr_per_dimension"] == found.stderr / 2
+    assert run["steps"] == list(range(1, 13)) and len(run["curve"]) == 12
+    third, fourth = run["constant_rate"]["first"], run["constant_rate"]["second"]
+    assert third["mean"] == pytest.approx(np.mean(run["curve"][6:8])) and fourth["count"] == 2
+    assert run["settled"] == (third["mean"] - fourth["mean"] <= 2 * np.hypot(third["stderr"], fourth["stderr"]))
+    assert "1 thread(s)" in run["made_with"]["machine"]
+    assert run["curve"][0] > 100, "raw units: labels of size 14 are answered with next to nothing"
+
+
+def test_the_rate_with_the_least_loss_is_taken_and_swept_once(tmp_path, monkeypatch):
+    path, tested = tmp_path / "t.json", table1.tested
+    losses = iter([3.0, 2.0])
+    monkeypatch.setattr(table1, "tested", lambda *rest: Estimate(next(losses), 0.1, 200))
+    with pytest.raises(StopIteration):  # the sweep is in the file before the training ends
+        table1.train_entry(FIRST, 0, path, states=tmp_path)
+    assert table1.sweeps(path) == {FIRST: {0.01: Estimate(3.0, 0.1, 200), 0.03: Estimate(2.0, 0.1, 200)}}
+    monkeypatch.setattr(table1, "tested", tested)
+    for seed in (0, 1):
+        table1.train_entry(FIRST, seed, path, states=tmp_path)
+    assert [run["muon"] for run in table1.runs(path)[FIRST].values()] == [0.03, 0.03]
+
+
+def test_every_rate_of_a_sweep_sees_the_same_prompts(tmp_path, monkeypatch):
+    seen, errors = [], mlp_gpt.query_errors
+
+    def watched(model, law, count, queries, rng):
+        seen.append(rng.bit_generator.state["state"]["state"])
+        return errors(model, law, count, queries, rng)
+
+    monkeypatch.setattr(table1, "query_errors", watched)
+    table1.train_entry(FIRST, 0, tmp_path / "t.json", states=tmp_path)
+    assert seen[:9] == seen[9:18] and set(seen[18:]).isdisjoint(seen[:18]) and len(seen) == 9 + 9 + 12
 
 
 def test_several_trainings_have_a_mean_and_its_error(tmp_path):
@@ -68,38 +118,34 @@ def test_each_entry_is_the_printed_one(id, tmp_path, monkeypatch):
         table1, "tested", lambda model, law, *rest: seen.append((model, law)) or tested(model, law, *rest)
     )
     table1.train_entry(id, 0, tmp_path / "t.json", states=tmp_path)
-    ((model, law),) = seen
+    *_, (model, law) = seen
     assert law.beta_star.tolist() == [0.0 if "zero" in id else 10.0] * 2 and law.sigma2 == 0
     assert any("mlp" in name for name, _ in model.named_parameters()) == ("no_mlp" not in id)
     assert f"printed {table1.ENTRIES[id].printed:g};" in catalogue("04_mlp_benefit")[id]["statement"]
 
 
-def test_trained_on_more_and_more_covariates_and_tested_on_all(tmp_path, monkeypatch):
-    laws, errors = [], mlp_gpt.squared_errors
+def test_trained_on_the_law_it_is_tested_on_in_units_of_its_labels(tmp_path, monkeypatch):
+    laws, errors = [], mlp_gpt.query_errors
     monkeypatch.setattr(
-        mlp_gpt, "squared_errors", lambda model, law, *rest: laws.append(law) or errors(model, law, *rest)
+        table1, "query_errors", lambda model, law, *rest: laws.append((law, model)) or errors(model, law, *rest)
     )
     table1.train_entry(LAST, 0, tmp_path / "t.json", states=tmp_path)
-    assert [np.diag(law.H).tolist() for law in laws] == [[1, 0]] * 2 + [[1, 1]] * 4
-    assert all(law.beta_star.tolist() == [10, 10] and np.array_equal(law.Psi, np.eye(2)) for law in laws)
-
-
-def test_the_curriculum_ends_at_all_covariates_long_before_the_training(monkeypatch):
-    monkeypatch.undo()
-    d, _ = table1.CURRICULUM.at(table1.SCHEDULE.steps // 2)
-    assert d == table1.SIZES["d"] == max(table1.lessons(table1.ENTRIES[FIRST]))
+    law, model = laws[-1]
+    assert (
+        np.array_equal(law.H, np.eye(2)) and np.array_equal(law.Psi, np.eye(2)) and law.beta_star.tolist() == [10, 10]
+    )
+    assert model.config.label_unit == pytest.approx(np.sqrt(2 + 200))  # E y² = tr Psi + |beta*|²
 
 
 def test_the_picture_shows_every_training(tmp_path, monkeypatch):
-    monkeypatch.setattr(table1, "CURRICULUM", Curriculum((1, 2, 1), (4, 4, 0), 3))
     path = tmp_path / "t.json"
     for id, seed in ((FIRST, 0), (LAST, 0), (LAST, 7)):
         table1.train_entry(id, seed, path, states=tmp_path)
     columns, content = pictures.curves(path).columns, read_sealed(path)["entries"]
-    assert columns.keys() == {"step", "of_the_mean", "zero_mean_mlp_0", "mean_no_mlp_0", "mean_no_mlp_7"}
+    assert columns.keys() == {"step", "zero_mean_mlp_0", "mean_no_mlp_0", "mean_no_mlp_7"}
     assert columns["mean_no_mlp_7"].tolist() == content[LAST]["7"]["curve"] != columns["mean_no_mlp_0"].tolist()
-    assert columns["step"].tolist() == [1, 2, 3, 4] and columns["of_the_mean"].tolist() == [1, 1, 1, 2]
-    assert len(pictures.curves(tmp_path / "none").columns) == 2
+    assert columns["step"].tolist() == list(range(1, 13))
+    assert list(pictures.curves(tmp_path / "none").columns) == ["step"]
 
 
 def test_what_is_missing_is_said_with_the_command():
@@ -156,8 +202,8 @@ def test_the_same_command_trains_nothing_twice_and_another_seed_counts(tmp_path,
     assert run().stdout == f"{FIRST}, seed 0: there already; --anew trains it again.\n"
     assert list(table1.curves(path)[FIRST]) == [0]
     assert "test loss" in run("--seed", "1").stdout and list(table1.curves(path)[FIRST]) == [0, 1]
-    before = path.read_bytes()
-    assert "seed 1: test loss" in run("--seed", "1", "--anew").stdout and path.read_bytes() == before
+    before = without_times(path)
+    assert "seed 1: test loss" in run("--seed", "1", "--anew").stdout and without_times(path) == before
 
 
 def test_a_gpu_that_is_not_there(tmp_path, monkeypatch):
