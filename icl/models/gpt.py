@@ -139,8 +139,16 @@ class GPT(nn.Module):
         position, sees these examples and itself, and no other query. The examples are computed once. Raises InputError
         for other shapes and for n above the configuration's.
         """
+        *_, last = self._streams(X, y, queries, after)
+        return self.read_out(self.norm(last))[..., 0] * self.config.label_unit
+
+    def streams(self, X, y, queries, after=None) -> list[torch.Tensor]:
+        """The queries' residual stream after read-in and after every block: layers + 1 tensors (B, Q, C)."""
+        return [stream[:, -queries.shape[1] :] for stream in self._streams(X, y, queries, after)]
+
+    def _streams(self, X, y, queries, after):
         _, n, d = X.shape
-        Q, unit = queries.shape[1], self.config.label_unit
+        Q = queries.shape[1]
         if d != self.config.d or n > self.config.n or queries.shape[-1] != d:
             raise InputError(
                 f"this GPT reads {self.config.d} covariates and up to {self.config.n} examples, not {d} and {n}."
@@ -148,15 +156,16 @@ class GPT(nn.Module):
         after = torch.full((Q,), n) if after is None else after
         if after.shape != (Q,) or after.min() < 0 or after.max() > n:
             raise InputError(f"`after` must hold, for each of the {Q} queries, a number of examples from 0 to {n}.")
-        examples = torch.cat([X, y[..., None] / unit], dim=-1)
+        examples = torch.cat([X, y[..., None] / self.config.label_unit], dim=-1)
         asked = torch.cat([queries, torch.zeros_like(queries[..., :1])], dim=-1)
         places = torch.cat([torch.arange(n), after]).to(X.device)
         x = self.read_in(torch.cat([examples, asked], dim=1)) + self.position[places]  # (B, n + Q, C)
+        yield x
         mask = query_mask(n, after).to(X)
         for block in self.blocks[:-1]:
             x = block(x, mask=mask)
-        x = self.blocks[-1](x, mask=mask[n:])  # the queries' rows alone
-        return self.read_out(self.norm(x))[..., 0] * unit
+            yield x
+        yield self.blocks[-1](x, mask=mask[n:])  # the queries' rows alone
 
 
 def query_mask(n: int, after: torch.Tensor) -> torch.Tensor:
