@@ -21,7 +21,6 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from tqdm import tqdm
 
 from icl import checkpoints
-from icl.estimates import Estimate
 from icl.optimisers import Optimiser, Schedule
 from icl.validation import InputError, check_count
 
@@ -126,34 +125,6 @@ def train(
 def thinned(curve: np.ndarray) -> list[float]:
     """A loss curve (steps,) as records keep it: its means over BINS stretches, or all of it where it is shorter."""
     return [float(part.mean()) for part in np.array_split(curve, min(BINS, len(curve)))]
-
-
-@dataclass(frozen=True)
-class Stretches:
-    """Mean loss over two neighbouring stretches at a constant rate, with standard errors; `flat` if it fell no more.
-
-    It counts as flat where the second mean is not below the first by more than two standard errors of the difference.
-    """
-
-    first: Estimate
-    second: Estimate
-
-    @property
-    def flat(self) -> bool:
-        """Whether longer training at this rate has stopped to help."""
-        return bool(self.first.mean - self.second.mean <= 2 * math.hypot(self.first.stderr, self.second.stderr))
-
-
-def last_stretches(curve: np.ndarray, schedule: Schedule) -> Stretches:
-    """The last two of four equal stretches of the `curve` (steps,) between warm-up and decay.
-
-    Raises InputError for a schedule without eight such steps.
-    """
-    constant = curve[schedule.warm_up : schedule.steps if schedule.decay_from is None else schedule.decay_from]
-    if (schedule.decay and schedule.decay_from is None) or len(constant) < 8:
-        raise InputError("this schedule holds no stretch of constant rate; give decay_from well after warm_up.")
-    mean = lambda part: Estimate(float(part.mean()), float(part.std(ddof=1) / math.sqrt(len(part))), len(part))
-    return Stretches(*map(mean, np.array_split(constant, 4)[2:]))
 
 
 def _identity(model: nn.Module, schedule: Schedule, rng: np.random.Generator | None) -> dict:

@@ -12,7 +12,7 @@ from icl.models.gpt import GPT, GPTConfig
 from icl.models.linear_attention import LinearSelfAttention
 from icl.prompts import PromptLaw
 from icl.theory.one_step_gd import minimal_risk
-from icl.training import Schedule, last_stretches, minimise, train
+from icl.training import Schedule, minimise, train
 from icl.validation import InputError
 
 LAW = PromptLaw.isotropic(3, 8, 0.25)
@@ -96,19 +96,6 @@ def test_muon_s_checkpoint_is_not_adam_s(tmp_path):
     model, loss = asked_often(rng)
     with pytest.raises(InputError, match="another run"):
         train(model, loss, Schedule(5, 1e-3), rng=rng, checkpoint=tmp_path / "c")
-
-
-@pytest.mark.parametrize("slope, flat", [(0.0, True), (0.02, True), (-0.02, False)])
-def test_whether_the_constant_rate_still_helped(rng, slope, flat):
-    """Stretches three and four of the steps from warm-up to decay: a mean each, and a fall of more than two errors."""
-    curve = 5 + slope * np.arange(1000) + rng.standard_normal(1000)
-    found = last_stretches(curve, Schedule(1000, 0.1, warm_up=100, decay_from=500))
-    assert found.first.mean == curve[300:400].mean() and found.second.mean == curve[400:500].mean()
-    assert found.second.stderr == pytest.approx(curve[400:500].std(ddof=1) / 10) and found.second.count == 100
-    assert found.flat is flat
-    for bad in (Schedule(1000, 0.1), Schedule(1000, 0.1, warm_up=100, decay_from=107)):
-        with pytest.raises(InputError, match="no stretch of constant rate"):
-            last_stretches(curve, bad)
 
 
 def test_a_diverging_loss_is_named():

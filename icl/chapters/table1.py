@@ -3,28 +3,30 @@
 It takes core hours, so the book carries the result, `checkpoints/table1.json`, beside the printed numbers. The paper
 follows Garg et al. (2022) except for the token matrix; d, n, batch, H = Psi = I and no noise are theirs. The training
 is ours: many queries a prompt, Muon beside Adam, labels in units of their size. Muon's rate is swept for every entry,
-by short whole trainings of a seed of their own, and the sweep is kept beside the result.
+by short whole trainings of a seed of their own, and the sweep is kept beside the result. Each training keeps its rates
+until a stretch of steps brings nothing more, or says that it did not get there.
 """
 
 import json
 import math
-import platform
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from icl.chapters.attention import mean_over_trainings
-from icl.chapters.mlp_gpt import label_unit, query_errors, tested
+from icl.chapters.mlp_gpt import label_unit
+from icl.chapters.query_training import BATCH, QUERIES, QueryTraining, made_with
 from icl.checkpoints import FOLDER, STATES
 from icl.estimates import Estimate
 from icl.files import read_sealed, sealed, write_atomically
-from icl.models.gpt import GPT, GPTConfig
+from icl.models.gpt import GPTConfig
 from icl.optimisers import Schedule
 from icl.prompts import PromptLaw
-from icl.training import last_stretches, thinned, train
+from icl.settling import Plan, Settled
+from icl.training import BINS, thinned
 from icl.validation import InputError, check_count
 
 
@@ -44,18 +46,17 @@ ENTRIES = {
     "table1.mean_no_mlp": Entry(10.0, False, 8.871),
 }
 SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
-BATCH, QUERIES = 64, 20
-SCHEDULE = Schedule(3500, 1e-3, clip=1.0, warm_up=100, decay_from=1750)  # Muon's rate comes from the sweep
+PLAN = Plan(1e-3, None, stretch=500, most=12)  # Muon's rate comes from the sweep
 SWEEP = Schedule(500, 1e-3, clip=1.0, warm_up=50, decay_from=300)
 RATES = (0.0015, 0.004, 0.01)  # of Muon, as large as Adam's
 RESULTS = FOLDER / "table1.json"
 COMMAND = "python -m icl train table1"
-SLICE = 100  # steps between two saves
 TEST_PROMPTS, SWEEP_PROMPTS = 100_000, 10_000
 
 
 def settings() -> dict:
     """Everything that a result depends on but its entry, its seed and the swept rate, as JSON-able values."""
+    plan = {key: value for key, value in asdict(PLAN).items() if key != "muon"}
     kept = ("steps", "learning_rate", "clip", "warm_up", "decay_from")
     return {
         "sizes": SIZES,
@@ -63,7 +64,7 @@ def settings() -> dict:
         "batch": BATCH,
         "queries": QUERIES,
         "start": "fan_in",
-        "schedule": {key: getattr(SCHEDULE, key) for key in kept},
+        "plan": plan,
         "sweep": {key: getattr(SWEEP, key) for key in kept} | {"muon": list(RATES), "test_prompts": SWEEP_PROMPTS},
         "test_prompts": TEST_PROMPTS,
     }
@@ -142,70 +143,55 @@ def train_entry(
     if id not in ENTRIES:
         raise InputError(f"{id!r} is not an entry of Table 1; take one of {', '.join(ENTRIES)}.")
     seed, number = check_count("seed", seed, least=0), list(ENTRIES).index(id) + 1
-    until, kept = time.monotonic() + 60 * minutes, dict(states=states or STATES, device=device)
+    until, law = time.monotonic() + 60 * minutes, law_of(ENTRIES[id])
+    config = GPTConfig(**SIZES, mlp=ENTRIES[id].mlp, label_unit=label_unit(law))
+
+    def prepared(name: str, rate: float, *streams: list[int]) -> QueryTraining:
+        state = (states or STATES) / f"{id}-{name}.safetensors"
+        return QueryTraining(config, law, rate, *streams, state=state, label=f"{id}, {name}", device=device)
+
     for rate in RATES:
         if rate not in sweeps(path).get(id, {}):
-            streams = [[0, stream, number] for stream in (44, 45)]  # the same prompts for every rate
-            found = _trained(id, replace(SWEEP, muon=rate), f"sweep-{rate:g}", streams, SWEEP_PROMPTS, until, **kept)
+            training = prepared(f"sweep-{rate:g}", rate, [0, 44, number], [0, 45, number])  # one stream for all rates
+            found = training.short(SWEEP, SWEEP_PROMPTS, until)
             if found is None:
                 return None
-            _add(path, "sweeps", id, f"{rate:g}", [found["loss"], found["stderr"]])
+            _add(path, "sweeps", id, f"{rate:g}", [float(found.mean), float(found.stderr)])
+            training.forget()
     rates = sweeps(path)[id]
     rate = min(rates, key=lambda rate: rates[rate].mean)
-    streams = [[seed, stream, number] for stream in (42, 43)]
-    run = _trained(id, replace(SCHEDULE, muon=rate), f"seed{seed}", streams, TEST_PROMPTS, until, **kept)
-    if run is None:
+    training = prepared(f"seed{seed}", rate, [seed, 42, number], [seed, 43, number])
+    trained = training.whole(PLAN, TEST_PROMPTS, until)
+    if trained is None:
         return None
-    _add(path, "entries", id, str(seed), run)
-    return Estimate(run["loss"], run["stderr"], TEST_PROMPTS)
-
-
-def _trained(id, schedule, name, streams, prompts, until, *, states, device) -> dict | None:
-    """Train and test one model; its record, or None if it had to stop before the end."""
-    entry, state = ENTRIES[id], states / f"{id}-{name}.safetensors"
-    rng, test = (np.random.default_rng(stream) for stream in streams)
-    law = law_of(entry)
-    unit = label_unit(law)
-    model = GPT(GPTConfig(**SIZES, mlp=entry.mlp, label_unit=unit), rng=rng, start="fan_in").to(device)
-    asked = []
-
-    def loss(step):
-        asked.append(step)
-        return query_errors(model, law, BATCH, QUERIES, rng).mean() / unit**2
-
-    minutes, began = (until - time.monotonic()) / 60, time.process_time()
-    curve = train(model, loss, schedule, rng=rng, label=f"{id}, {name}", checkpoint=state, every=SLICE, minutes=minutes)
-    if math.isnan(curve[-1]):
-        return None
-    core_seconds = (time.process_time() - began) / max(1, len(asked)) * schedule.steps
-    found = tested(model, law, prompts, test)
-    state.unlink()
-    return _record(curve * unit**2, found, schedule) | {
-        "core_seconds": round(core_seconds),  # of the part since the last start, scaled to all steps
-        "made_with": {"python": platform.python_version(), "torch": torch.__version__, "machine": _machine(device)},
+    settled, found = trained
+    kept = {
+        "muon": rate,
+        "core_seconds": round(training.core_seconds(len(settled.curve))),
+        "made_with": made_with(device),
     }
+    _add(path, "entries", id, str(seed), _record(settled, found, config.label_unit**2) | kept)
+    training.forget()
+    return found
 
 
-def _record(curve: np.ndarray, found: Estimate, schedule: Schedule) -> dict:
-    """What is kept of a training: losses raw and divided by d, and whether its constant rate had stopped to help."""
-    stretches = last_stretches(curve, schedule)
+def _record(found: Settled, loss: Estimate, scale: float) -> dict:
+    """Losses raw and divided by d, curve and last stretches at constant rates raw: `scale` times the training's."""
+    ends = np.array_split(np.arange(len(found.curve)) + 1, min(BINS, len(found.curve)))
     return {
-        "loss": float(found.mean),
-        "stderr": float(found.stderr),
-        "loss_per_dimension": float(found.mean / SIZES["d"]),
-        "stderr_per_dimension": float(found.stderr / SIZES["d"]),
-        "muon": schedule.muon,
-        "settled": stretches.flat,
-        "constant_rate": asdict(stretches),  # the last two of four stretches between warm-up and decay
-        "steps": [int(part[-1]) + 1 for part in np.array_split(np.arange(schedule.steps), len(thinned(curve)))],
-        "curve": thinned(curve),
+        "loss": float(loss.mean),
+        "stderr": float(loss.stderr),
+        "loss_per_dimension": float(loss.mean / SIZES["d"]),
+        "stderr_per_dimension": float(loss.stderr / SIZES["d"]),
+        "settled": found.stretches.flat,
+        "constant_steps": found.constant,
+        "last_stretches": [
+            {"loss": part.mean * scale, "stderr": part.stderr * scale, "steps": part.count}
+            for part in (found.stretches.first, found.stretches.second)
+        ],
+        "steps": [int(part[-1]) for part in ends],
+        "curve": thinned(found.curve * scale),
     }
-
-
-def _machine(device: str) -> str:
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    return f"{platform.machine()}, {torch.get_num_threads()} thread(s)"
 
 
 def _add(path: Path, part: str, id: str, key: str, value) -> None:
