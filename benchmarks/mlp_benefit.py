@@ -123,7 +123,7 @@ def growth():
 
 
 def needed(config, batch, queries):
-    """As `multiplications`, of a step that answers `queries` queries a prompt, each of which sees n examples and itself."""
+    """As `multiplications`, of a step that answers `queries` queries a prompt, each seeing n examples and itself."""
     C, n, L, T = config.width, config.n, config.layers, config.n + queries
     hidden, seen = 2 * config.expansion * C**2, n**2 + queries * (n + 1)
     whole = T * (4 * C**2 + hidden) + 2 * seen * C
@@ -146,8 +146,8 @@ def asked_often(config, queries, law, muon):
 
 
 def many_queries():
-    """A training step that answers many queries a prompt, d = 20, n = 40, batch 64; least of 3 rounds. An answered query
-    is the unit that compares: the peer with x and y interleaved answers 41 a prompt, one at every x.
+    """A training step that answers many queries a prompt, d = 20, n = 40, batch 64; least of 3 rounds. An answered
+    query is the unit that compares: the peer with x and y interleaved answers 41 a prompt, one at every x.
     """
     yield "| layers, heads, width | queries | Muon | step, ms | share of the matmul peak | µs an answer |"
     yield "|---|---|---|---|---|---|"
