@@ -74,8 +74,9 @@ class Recipe:
         return MODELS[type(self.model)](self.model, rng=rng)
 
     def loss(self, model: torch.nn.Module, rng: np.random.Generator) -> Callable[[int], torch.Tensor]:
-        """Step → the mean squared error on `batch` fresh sequences, a scalar: what training lowers."""
-        return lambda step: self.squared_errors(model, rng, self.batch, step).mean()
+        """Step → the mean squared error on `batch` fresh sequences, in the model's unit: a scalar that training lowers."""
+        unit = getattr(self.model, "label_unit", 1.0)
+        return lambda step: self.squared_errors(model, rng, self.batch, step).mean() / unit**2
 
     def squared_errors(
         self, model: torch.nn.Module, rng: np.random.Generator, B: int, step: int | None = None
@@ -99,6 +100,14 @@ class Recipe:
         return (model(X, y) - y) ** 2
 
 
+def _pairs(steps: int, muon: float) -> Schedule:
+    """Constant rates for half of the steps, then down to 0."""
+    return Schedule(steps, 1e-3, 1.0, warm_up=100, decay_from=steps // 2, muon=muon)
+
+
+UNIT = math.sqrt(20)  # √(E y²) of the linear law at d = 20
+SMALL = PairDecoderConfig(layers=6, heads=4, width=128, label_unit=UNIT)
+LARGE = dict(n=40, batch=64, queries=20, full_context=1_200)
 SHORT, LADDER = Schedule(10_000, 2e-3, 1.0), Schedule(6_000, 2e-3, 1.0)
 RECIPES = {
     recipe.name: recipe
@@ -116,11 +125,21 @@ RECIPES = {
             "published", DecoderConfig(), n=40, batch=64, curriculum=Curriculum(),
             schedule=Schedule(500_001, 1e-4, math.inf, decay=False),
         ),
+        # of the published size and of Garg et al.'s small one, in pairs: core hours
+        Recipe("pairs", PairDecoderConfig(label_unit=UNIT), schedule=_pairs(3_600, 0.003), **LARGE),
+        *(
+            Recipe(name, SMALL, law=law, schedule=_pairs(4_500, 0.004), **LARGE)
+            for name, law in (
+                ("pairs_small", "linear"),
+                ("pairs_small_ill_conditioned", "ill_conditioned"),
+                ("pairs_small_noisy", "noisy"),
+            )
+        ),
     )
 }  # fmt: skip
 # What the book ships: two recipes at three seeds, the rest at one. No seed was chosen.
 THREE_SEEDS = ("base", "all_lengths")
-SHIPPED = [(name, 0) for name in RECIPES if name != "published"]
+SHIPPED = [(name, 0) for name in RECIPES if RECIPES[name].n == N]
 SHIPPED += [(name, seed) for name in THREE_SEEDS for seed in (1, 2)]
 
 
