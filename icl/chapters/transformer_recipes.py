@@ -74,7 +74,7 @@ class Recipe:
         return MODELS[type(self.model)](self.model, rng=rng)
 
     def loss(self, model: torch.nn.Module, rng: np.random.Generator) -> Callable[[int], torch.Tensor]:
-        """Step → the mean squared error on `batch` fresh sequences, in the model's unit: a scalar that training lowers."""
+        """Step → the mean squared error on `batch` fresh sequences, in the model's unit, a scalar."""
         unit = getattr(self.model, "label_unit", 1.0)
         return lambda step: self.squared_errors(model, rng, self.batch, step).mean() / unit**2
 
