@@ -196,7 +196,7 @@ def _record(found: Settled, loss: Estimate, scale: float) -> dict:
 
 def _add(path: Path, part: str, id: str, key: str, value) -> None:
     """Put one result into the file, whole or not at all; what another process added meanwhile stays."""
-    content = _read(path)
+    content = _read(path)  # another entry may have been trained beside this one
     content[part][id] = dict(sorted((content[part].get(id, {}) | {key: value}).items()))
     ordered = {name: {key: content[name][key] for key in ENTRIES if key in content[name]} for name in _PARTS}
     write_atomically(path, sealed({"settings": settings()} | ordered))
