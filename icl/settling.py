@@ -1,7 +1,8 @@
 """Training until it is done: constant rates for as long as they help, then down to 0.
 
 How many steps a transformer needs is not known before. So the rates stay at their peak for one stretch after another
-until a stretch brings nothing more, and only then fall.
+until a stretch brings nothing more, and only then fall. What was kept of the constant rates can be gone on from later:
+a training that was cut short is not lost to a longer one.
 """
 
 import math
@@ -19,6 +20,8 @@ from icl.optimisers import Schedule
 from icl.training import train
 from icl.validation import InputError, check_count
 
+LONGEST = 100_000  # steps at constant rates that a file has room for
+
 Begin = Callable[[], tuple[nn.Module, Callable[[int], torch.Tensor], np.random.Generator]]
 
 
@@ -34,21 +37,21 @@ class Plan:
     muon: float | None
     stretch: int
     most: int
-    decay: float = 0.5
+    decay: float = 1.0
     warm_up: int = 100
     clip: float = 1.0
 
     def __post_init__(self):
         check_count("stretch", self.stretch, least=2)
-        check_count("most", self.most, least=2)
+        if check_count("most", self.most, least=2) * self.stretch > LONGEST:
+            raise InputError(f"{self.most} stretches of {self.stretch} steps are more than {LONGEST} steps.")
         if not (math.isfinite(self.decay) and self.decay > 0):
             raise InputError(f"decay must be a positive number, not {self.decay!r}.")
         self.constant()
 
     def constant(self) -> Schedule:
-        """Warm-up and peak, for as long as they may last."""
-        steps = self.stretch * self.most
-        return Schedule(steps, self.learning_rate, self.clip, decay=False, warm_up=self.warm_up, muon=self.muon)
+        """Warm-up and peak, the same whatever `most` is: a longer plan goes on where a shorter one began to fall."""
+        return Schedule(LONGEST, self.learning_rate, self.clip, decay=False, warm_up=self.warm_up, muon=self.muon)
 
     def falling(self, kept: int) -> Schedule:
         """From the peak to 0 after `kept` steps at it; moments begin anew, over a tenth of the steps."""
@@ -97,10 +100,11 @@ def train_until_flat(
 ) -> Settled | None:
     """Train what `begin` returns, the same each time: a model before its first step, its loss, and their generator.
 
-    A killed run goes on from two files beside `checkpoint`, named after it, to the same bytes; the caller deletes them
-    (`states`). After more than so many `minutes` it stops, saved, and None is returned. Raises InputError as `train`.
+    A killed run goes on from files beside `checkpoint`, named after it, to the same bytes, and a later one with more
+    stretches from the last of these; the caller deletes them (`states`). After more than so many `minutes` it stops,
+    saved, and None is returned. Raises InputError as `train`.
     """
-    constant, falling = states(checkpoint)
+    constant = checkpoint.with_suffix(".constant.safetensors")
     end = time.monotonic() + 60 * minutes
     go_on = lambda *run, **named: train(*run, every=every, minutes=(end - time.monotonic()) / 60, **named)
     for k in range(2, plan.most + 1):
@@ -112,13 +116,13 @@ def train_until_flat(
         stretches = Stretches.last_two(curve[:until], plan.stretch)
         if stretches.flat:
             break
-    later = lambda step: loss(until + step)
+    falling, later = checkpoint.with_suffix(f".falling{until}.safetensors"), lambda step: loss(until + step)
     down = go_on(model, later, plan.falling(until), rng=rng, checkpoint=falling, label=f"{label}, falling")
     if math.isnan(down[-1]):
         return None
     return Settled(model, np.concatenate([curve[:until], down]), until, stretches)
 
 
-def states(checkpoint: Path) -> tuple[Path, Path]:
-    """The files in which a run is kept while its rates are constant, and while they fall."""
-    return checkpoint.with_suffix(".constant.safetensors"), checkpoint.with_suffix(".falling.safetensors")
+def states(checkpoint: Path) -> list[Path]:
+    """The files that there are of a run: its constant rates, and each time that they fell."""
+    return sorted(checkpoint.parent.glob(f"{checkpoint.stem}.*.safetensors"))

@@ -104,7 +104,7 @@ def train(
     run = _Run(model, optimiser, schedule, rng, curve, _identity(model, schedule, rng))
     first = run.restore(checkpoint) if checkpoint is not None and Path(checkpoint).exists() else 0
     last = schedule.steps if until is None else min(until, schedule.steps)
-    with tqdm(total=schedule.steps, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
+    with tqdm(total=last, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
         for step in range(first, last):
             value = loss(step)
             curve[step] = value.item()

@@ -66,10 +66,11 @@ class QueryTraining:
         """Of one core (of the host, where a GPU trains), a step's of those since the last start times all steps."""
         return self.seconds / max(1, self.asked) * steps
 
-    def forget(self) -> None:
-        """Delete what a killed training would go on from: its result is kept."""
+    def forget(self, *, done: bool = True) -> None:
+        """Delete what a killed training would go on from, but, unless it is `done`, what a longer one would."""
         for file in (self.state, *states(self.state)):
-            file.unlink(missing_ok=True)
+            if done or not file.name.endswith(".constant.safetensors"):
+                file.unlink(missing_ok=True)
 
     def _kept(self, until):
         return dict(every=SLICE, minutes=(until - time.monotonic()) / 60, label=self.label)

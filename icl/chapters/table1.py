@@ -10,7 +10,7 @@ until a stretch of steps brings nothing more, or says that it did not get there.
 import json
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,7 @@ ENTRIES = {
     "table1.mean_no_mlp": Entry(10.0, False, 8.871),
 }
 SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
-PLAN = Plan(1e-3, None, stretch=500, most=12)  # Muon's rate comes from the sweep
+PLAN = Plan(1e-3, None, stretch=500, most=12)  # Muon's rate comes from the sweep, `most` from whoever trains
 SWEEP = Schedule(500, 1e-3, clip=1.0, warm_up=50, decay_from=300)
 RATES = (0.0015, 0.004, 0.01)  # of Muon, as large as Adam's
 RESULTS = FOLDER / "table1.json"
@@ -56,7 +56,7 @@ TEST_PROMPTS, SWEEP_PROMPTS = 100_000, 10_000
 
 def settings() -> dict:
     """Everything that a result depends on but its entry, its seed and the swept rate, as JSON-able values."""
-    plan = {key: value for key, value in asdict(PLAN).items() if key != "muon"}
+    plan = {key: value for key, value in asdict(PLAN).items() if key not in ("muon", "most")}
     kept = ("steps", "learning_rate", "clip", "warm_up", "decay_from")
     return {
         "sizes": SIZES,
@@ -133,11 +133,14 @@ def train_entry(
     states: Path | None = None,
     minutes: float = math.inf,
     device: str = "cpu",
+    most: int | None = None,
 ) -> Estimate | None:
     """Sweep Muon's rate for an entry unless the file has it, train it, test it, and add all that to the file at `path`.
 
     A killed run goes on from its file in `states`, by default `_build/train`; one of more than so many `minutes` stops,
-    saved, and None is returned. Raises InputError for an id that is not in the table, a seed below 0, and as
+    saved, and None is returned. `most` stretches of constant rates, by default PLAN's; a training that still fell after
+    them goes on there when more are asked for, and its result replaces the shorter one's, which is kept beside it.
+    Raises InputError for an id that is not in the table, a seed below 0, and as
     `training.train`.
     """
     if id not in ENTRIES:
@@ -161,7 +164,7 @@ def train_entry(
     rates = sweeps(path)[id]
     rate = min(rates, key=lambda rate: rates[rate].mean)
     training = prepared(f"seed{seed}", rate, [seed, 42, number], [seed, 43, number])
-    trained = training.whole(PLAN, TEST_PROMPTS, until)
+    trained = training.whole(replace(PLAN, most=most or PLAN.most), TEST_PROMPTS, until)
     if trained is None:
         return None
     settled, found = trained
@@ -169,10 +172,26 @@ def train_entry(
         "muon": rate,
         "core_seconds": round(training.core_seconds(len(settled.curve))),
         "made_with": made_with(device),
+        "shorter": _shorter(runs(path).get(id, {}).get(seed), settled.constant),
     }
     _add(path, "entries", id, str(seed), _record(settled, found, config.label_unit**2) | kept)
-    training.forget()
+    training.forget(done=settled.stretches.flat)
     return found
+
+
+def unfinished(id: str, seed: int, path: Path = RESULTS) -> bool:
+    """Whether a training is missing, or was stopped while its constant rates helped, and PLAN has more of them."""
+    run = runs(path).get(id, {}).get(seed)
+    return run is None or not (run["settled"] or run["constant_steps"] >= PLAN.stretch * PLAN.most)
+
+
+def _shorter(run: dict | None, constant: int) -> list[dict]:
+    """The losses of the same training with fewer steps at constant rates, from the `run` that was in the file."""
+    if run is None:
+        return []
+    one = {"constant_steps": run["constant_steps"], "steps": run["steps"][-1]}
+    every = [*run["shorter"], one | {key: run[key] for key in ("loss", "stderr")}]
+    return [shorter for shorter in every if shorter["constant_steps"] < constant]
 
 
 def _record(found: Settled, loss: Estimate, scale: float) -> dict:

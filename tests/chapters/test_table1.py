@@ -5,6 +5,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from icl import settling
 from icl.chapters import mlp_gpt, query_training, table1
 from icl.claims import catalogue
 from icl.estimates import Estimate
@@ -46,7 +47,9 @@ def test_a_training_in_slices_ends_in_the_same_numbers(tmp_path):
     while (again := table1.train_entry(FIRST, 0, sliced, states=tmp_path / "b", minutes=1e-9)) is None:
         starts += 1
         assert starts < 20
-    assert starts >= 2 and again == found and not list((tmp_path / "b").iterdir())
+    assert starts >= 2 and again == found
+    settled = table1.runs(sliced)[FIRST][0]["settled"]
+    assert len(list((tmp_path / "b").iterdir())) == (not settled), "what a longer training needs is kept"
     assert without_times(whole) == without_times(sliced)
     assert table1.committed(whole) == {FIRST: found} and found.stderr > 0 and found.count == 4000
 
@@ -57,13 +60,30 @@ def test_what_is_kept_of_a_training(tmp_path):
     run = table1.runs(path)[LAST][0]
     steps, kept = len(run["curve"]), run["constant_steps"]
     assert run["loss_per_dimension"] == found.mean / 2 and run["stderr_per_dimension"] == found.stderr / 2
-    assert run["steps"] == list(range(1, steps + 1)) and steps == kept * 3 // 2 and kept in (8, 12)
+    assert run["steps"] == list(range(1, steps + 1)) and steps == 2 * kept and kept in (8, 12)
     third, fourth = run["last_stretches"]
     assert fourth["loss"] == pytest.approx(np.mean(run["curve"][kept - 4 : kept])) and fourth["steps"] == 4
     assert run["settled"] == (third["loss"] - fourth["loss"] <= 2 * np.hypot(third["stderr"], fourth["stderr"]))
     assert run["muon"] in table1.RATES
     assert "1 thread(s)" in run["made_with"]["machine"]
     assert run["curve"][0] > 100, "raw units: labels of size 14 are answered with next to nothing"
+
+
+def test_a_training_that_still_fell_goes_on_when_more_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(settling.Stretches, "flat", False)
+    path, whole = tmp_path / "t.json", tmp_path / "whole.json"
+    assert table1.unfinished(FIRST, 0, path)
+    short = table1.train_entry(FIRST, 0, path, states=tmp_path / "a", most=2)
+    assert table1.runs(path)[FIRST][0]["shorter"] == [] and table1.unfinished(FIRST, 0, path)
+    (state,) = (tmp_path / "a").iterdir()
+    assert state.name == f"{FIRST}-seed0.constant.safetensors"
+    long = table1.train_entry(FIRST, 0, path, states=tmp_path / "a")
+    assert table1.train_entry(FIRST, 0, whole, states=tmp_path / "b") == long != short
+    run = table1.runs(path)[FIRST][0]
+    assert run["shorter"] == [dict(constant_steps=8, steps=16, loss=short.mean, stderr=short.stderr)]
+    assert run["constant_steps"] == 12 and not run["settled"] and not table1.unfinished(FIRST, 0, path)
+    table1.train_entry(FIRST, 0, path, states=tmp_path / "a")  # the same again is nothing shorter
+    assert len(table1.runs(path)[FIRST][0]["shorter"]) == 1
 
 
 def test_the_rate_with_the_least_loss_is_taken_and_swept_once(tmp_path, monkeypatch):
@@ -88,7 +108,7 @@ def test_every_rate_of_a_sweep_sees_the_same_prompts(tmp_path, monkeypatch):
 
     monkeypatch.setattr(query_training, "query_errors", watched)
     table1.train_entry(FIRST, 0, tmp_path / "t.json", states=tmp_path)
-    assert seen[:9] == seen[9:18] and set(seen[18:]).isdisjoint(seen[:18]) and len(seen) in (18 + 12, 18 + 18)
+    assert seen[:9] == seen[9:18] and set(seen[18:]).isdisjoint(seen[:18]) and len(seen) in (18 + 16, 18 + 24)
 
 
 def test_several_trainings_have_a_mean_and_its_error(tmp_path):
