@@ -106,6 +106,20 @@ def test_muon_leaves_the_rest_to_adam():
         assert alike == (name not in hidden), name
 
 
+def test_both_rates_follow_the_schedule():
+    """From the same state a step at half of the rates goes half as far, on Muon's matrices and on Adam's parameters."""
+    schedule, moved = Schedule(8, 0.01, warm_up=2, decay_from=7, muon=0.02), []
+    for step in (0, 1):
+        model = gpt()
+        before, optimiser = [value.detach().clone() for value in model.parameters()], Optimiser(model, schedule)
+        optimiser.zero_grad()
+        quadratic(model)(0).backward()
+        optimiser.step(step)
+        moved.append([(a - b).detach() for a, b in zip(model.parameters(), before, strict=True)])
+    for half, whole in zip(*moved, strict=True):
+        torch.testing.assert_close(2 * half, whole, rtol=1e-3, atol=1e-6)
+
+
 def test_adam_alone_takes_the_steps_it_always_took():
     """A plain loop around torch's fused Adam with clipping and cosine decay, to the last bit."""
     ours, plain = gpt(), gpt()

@@ -175,8 +175,7 @@ def query_mask(n: int, after: torch.Tensor) -> torch.Tensor:
     """
     first = torch.cat([torch.arange(1, n + 1), after])  # how many examples each token sees
     sees = torch.arange(n + len(after)) < first[:, None]
-    sees[:, n:] = False  # whatever `after`
-    sees |= torch.eye(n + len(after), dtype=torch.bool)
+    sees |= torch.eye(n + len(after), dtype=torch.bool)  # no query among the first: each sees its own alone
     return torch.zeros(sees.shape).masked_fill(~sees, -torch.inf)
 
 
