@@ -1,7 +1,8 @@
-"""Training: L-BFGS to the bottom of an exact loss, and Adam on any loss, exact or sampled, resumable.
+"""Training: L-BFGS to the bottom of an exact loss, and Adam or Muon on any loss, exact or sampled, resumable.
 
-A loss returns a scalar tensor. Adam asks it with the number of the step, by which a curriculum knows where it stands;
-a sampled one draws fresh prompts from the generator that `train` is given, whose state is part of every checkpoint.
+A loss returns a scalar tensor. `train` asks it with the number of the step, by which a curriculum knows where it
+stands; a sampled one draws fresh prompts from the generator that `train` is given, whose state is part of every
+checkpoint.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from tqdm import tqdm
 
 from icl import checkpoints
+from icl.optimisers import Optimiser, Schedule
 from icl.validation import InputError, check_count
 
 BINS = 100  # stretches of a thinned curve
@@ -73,30 +75,6 @@ def minimise_by_hand(
     return Minimum(float(result.fun), float(np.abs(result.jac).max()), int(result.nit))
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Adam's settings: `steps` ≥ 1, a peak `learning_rate` > 0 with cosine decay to 0, gradients clipped at `clip`.
-
-    Without `decay` the learning rate stays at its peak.
-    """
-
-    steps: int
-    learning_rate: float
-    clip: float = math.inf
-    decay: bool = True
-
-    def __post_init__(self):
-        check_count("steps", self.steps)
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InputError(f"learning_rate must be a positive number, not {self.learning_rate!r}.")
-
-    def rate(self, step: int) -> float:
-        """The learning rate of step 0 ≤ step < steps: cosine decay from the peak towards 0, or the peak."""
-        if not self.decay:
-            return self.learning_rate
-        return self.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
-
-
 def train(
     model: nn.Module,
     loss: Callable[[int], torch.Tensor],
@@ -109,33 +87,32 @@ def train(
     minutes: float = math.inf,
     label: str = "training",
 ) -> np.ndarray:
-    """Adam on `loss`, a function of the step; returns the loss before each step, (steps,). The model ends trained.
+    """Adam, and Muon if the schedule has it, on `loss`, a function of the step: the losses before each step, (steps,).
+
+    The model ends trained.
 
     `until` ends the run, saved, before that step; the losses from there on are NaN.
 
     With `checkpoint`, the run saves itself there every `every` steps and, started again, goes on from
-    that file to the same bytes as if never interrupted: weights, Adam's moments, `rng` and curve are
+    that file to the same bytes as if never interrupted: weights, the optimiser's moments, `rng` and curve are
     all in it. After more than so many `minutes` it stops at the next save; the losses from there on are NaN.
     Raises InputError for a checkpoint of another run or a loss that is not finite.
     """
     started = time.monotonic()
-    optimiser = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate, fused=True)
+    optimiser = Optimiser(model, schedule)
     curve = np.full(schedule.steps, np.nan)
     run = _Run(model, optimiser, schedule, rng, curve, _identity(model, schedule, rng))
     first = run.restore(checkpoint) if checkpoint is not None and Path(checkpoint).exists() else 0
     last = schedule.steps if until is None else min(until, schedule.steps)
-    with tqdm(total=schedule.steps, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
+    with tqdm(total=last, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
         for step in range(first, last):
             value = loss(step)
             curve[step] = value.item()
             if not math.isfinite(curve[step]):
                 raise InputError(f"{label}: the loss is not finite at step {step}; lower the learning rate.")
-            optimiser.zero_grad(set_to_none=True)
+            optimiser.zero_grad()
             value.backward()
-            if math.isfinite(schedule.clip):
-                nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
-            optimiser.param_groups[0]["lr"] = schedule.rate(step)
-            optimiser.step()
+            optimiser.step(step)
             bar.set_postfix_str(f"loss {curve[step]:.5g}", refresh=False)
             bar.update()
             if checkpoint is not None and ((step + 1) % every == 0 or step + 1 == last):
@@ -164,7 +141,7 @@ class _Run:
     """All that a training run consists of, to and from one checkpoint file."""
 
     model: nn.Module
-    optimiser: torch.optim.Optimizer
+    optimiser: Optimiser
     schedule: Schedule
     rng: np.random.Generator | None
     curve: np.ndarray
@@ -172,9 +149,7 @@ class _Run:
 
     def save(self, path, step: int) -> None:
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        for name, parameter in self.model.named_parameters():
-            for key, value in self.optimiser.state[parameter].items():
-                tensors[f"adam.{key}.{name}"] = value
+        tensors |= self.optimiser.tensors()
         tensors["curve"] = torch.from_numpy(self.curve)
         state = None if self.rng is None else self.rng.bit_generator.state
         checkpoints.save(path, tensors, {"step": step, "rng": state, **self.identity})
@@ -193,11 +168,7 @@ class _Run:
         if step > self.schedule.steps or tensors["curve"].shape != self.curve.shape:
             raise InputError("it has more steps than the schedule")
         self.model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
-        for name, parameter in self.model.named_parameters():
-            saved = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-            if any(saved[moment].shape != parameter.shape for moment in ("exp_avg", "exp_avg_sq")):
-                raise InputError(f"Adam's moments of {name} have another shape")
-            self.optimiser.state[parameter].update({key: part.to(parameter.device) for key, part in saved.items()})
+        self.optimiser.put_back(tensors)
         if self.rng is not None:
             self.rng.bit_generator.state = record["rng"]
         self.curve[:] = tensors["curve"].numpy()

@@ -45,7 +45,7 @@ def train_table(
     """Train Table 1's four entries and add their losses to the file at `path`; options and errors as `train_all`."""
     _prepare(device)
     for id in table1.ENTRIES:
-        if not anew and seed in table1.curves(path).get(id, {}):
+        if not anew and not table1.unfinished(id, seed, path):
             yield f"{id}, seed {seed}: {_KEPT}"
             continue
         found = table1.train_entry(id, seed, path, minutes=minutes or math.inf, device=device)

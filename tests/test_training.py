@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from icl import search, training
+from icl.chapters.mlp_benefit.gpt_sweep import query_errors
 from icl.models.exact_risk import ExactRisk
+from icl.models.gpt import GPT, GPTConfig
 from icl.models.linear_attention import LinearSelfAttention
 from icl.prompts import PromptLaw
 from icl.theory.one_step_gd import minimal_risk
@@ -40,13 +42,24 @@ def test_adam_on_the_exact_loss():
     assert search.exact_risk(LAW, run.weights) == pytest.approx(minimal_risk(3, 8, 0.25), rel=1e-7)
 
 
-@pytest.mark.parametrize("killed_at", [1, 20, 33])
-def test_a_killed_run_resumes_to_the_same_bytes(tmp_path, killed_at):
-    schedule = Schedule(40, 0.02, clip=1.0)
+def asked_often(rng):
+    model = GPT(GPTConfig(2, 4, width=8), rng=rng, start="fan_in")
+    law = PromptLaw.isotropic(2, 4, 0.1)
+    return model, lambda step: query_errors(model, law, 8, 3, rng).mean()
 
+
+@pytest.mark.parametrize("killed_at", [1, 20, 33])
+@pytest.mark.parametrize(
+    "start, schedule",
+    [
+        (sampled, Schedule(40, 0.02, clip=1.0)),
+        (asked_often, Schedule(40, 1e-3, clip=1.0, warm_up=5, decay_from=25, muon=0.01)),
+    ],
+)
+def test_a_killed_run_resumes_to_the_same_bytes(tmp_path, killed_at, start, schedule):
     def run(path, stop=None):
         rng = np.random.default_rng(5)
-        model, loss = sampled(rng)
+        model, loss = start(rng)
         calls = iter(range(stop)) if stop else None
 
         def interruptible(step):
@@ -72,6 +85,16 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     train(model, loss, Schedule(5, 0.02), rng=rng, checkpoint=tmp_path / "c")
     with pytest.raises(InputError, match="another run"):
         train(model, loss, Schedule(6, 0.02), rng=rng, checkpoint=tmp_path / "c")
+
+
+def test_muon_s_checkpoint_is_not_adam_s(tmp_path):
+    rng = np.random.default_rng(0)
+    model, loss = asked_often(rng)
+    train(model, loss, Schedule(5, 1e-3, muon=0.01), rng=rng, checkpoint=tmp_path / "c")
+    rng = np.random.default_rng(0)
+    model, loss = asked_often(rng)
+    with pytest.raises(InputError, match="another run"):
+        train(model, loss, Schedule(5, 1e-3), rng=rng, checkpoint=tmp_path / "c")
 
 
 def test_a_diverging_loss_is_named():

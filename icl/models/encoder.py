@@ -7,14 +7,13 @@ decoder on interleaved tokens; in the encoder a context token can hold M_k x_i f
 iterates need it.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
 
-from icl.models.gpt import Block, check_sizes
+from icl.models.gpt import Block, check_sizes, initialise_by_fan_in
 from icl.validation import InputError
 
 
@@ -43,12 +42,7 @@ class Encoder(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
-        with torch.no_grad():
-            for module in self.modules():
-                if isinstance(module, nn.Linear):
-                    scale = 1 / math.sqrt((1 if module is self.read_in else 3) * module.in_features)
-                    module.weight.copy_(torch.from_numpy(scale * rng.standard_normal(module.weight.shape)))
-                    module.bias.zero_()
+        initialise_by_fan_in(self, rng)
 
     def forward(self, X: torch.Tensor, y: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
         """Predictions (B, Q) for contexts X (B, n, d), y (B, n) and queries (B, Q, d)."""

@@ -3,7 +3,8 @@ r"""A compact GPT-2 for in-context regression, with an MLP that can be switched 
 The decoder of Radford et al. (2019): token embedding plus learned positions, blocks of causal softmax attention
 and, if switched on, a GELU MLP, each behind a LayerNorm and added to the residual stream; a last LayerNorm
 and a linear read-out. It reads the (d+1) × (n+1) token matrix of Zhang, Wu and Bartlett (2024) column by column: one
-token (x_i; y_i) per example, then (x_query; 0), and answers at the query. Read it top to bottom.
+token (x_i; y_i) per example, then (x_query; 0), and answers at the query. Trained, it answers many queries a prompt at
+once, each as if it were alone. Read it top to bottom.
 """
 
 import math
@@ -36,13 +37,16 @@ class GPTConfig:
     width: int = 32  # of the residual stream; room for x, y and working memory
     mlp: bool = True  # the switch that Table 1 is about
     expansion: int = 4  # hidden units of the MLP per unit of width: GPT-2's choice
+    label_unit: float = 1.0  # labels are read and answered in it: of size 45 they would drown x in their own token
 
     def __post_init__(self):
         check_sizes(self, "d", "n", "layers", "heads", "width", "expansion")
+        if not (math.isfinite(self.label_unit) and self.label_unit > 0):
+            raise InputError(f"label_unit must be a positive number, not {self.label_unit!r}.")
 
 
 class Attention(nn.Module):
-    """Softmax attention with `heads` heads: causal, or of every token to the first `context` tokens only."""
+    """Softmax attention with `heads` heads: causal, of every token to the first `context` tokens, or as masked."""
 
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -50,17 +54,26 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.out = nn.Linear(config.width, config.width)
 
-    def forward(self, x, *, context: int | None = None, last_only: bool = False):
-        """(B, T, C) → (B, T, C), or (B, 1, C), the last token's row of it, if `last_only`; causal without `context`."""
+    def forward(self, x, *, context: int | None = None, last_only: bool = False, mask: torch.Tensor | None = None):
+        """(B, T, C) → (B, T, C), or (B, 1, C), the last token's row of it, if `last_only`; causal without `context`.
+
+        A `mask` (R, T) of 0 and −∞ is added to the logits of the last R tokens; only their rows are returned.
+        """
         B, _, C = x.shape
-        asking, seen = x[:, -1:] if last_only else x, x[:, :context]
+        asking, seen = x[:, -_rows(x, last_only, mask) :], x[:, :context]
         weights, biases = self.qkv.weight.split([C, 2 * C]), self.qkv.bias.split([C, 2 * C])
         q = F.linear(asking, weights[0], biases[0]).view(B, -1, self.heads, C // self.heads).transpose(1, 2)
         kv = F.linear(seen, weights[1], biases[1]).view(B, -1, 2, self.heads, C // self.heads)
         k, v = kv.permute(2, 0, 3, 1, 4)  # each (B, nh, T, hs)
-        causal = context is None and not last_only  # the last token sees all of them
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        causal = context is None and mask is None and not last_only  # the last token sees all of them
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
         return self.out(y.transpose(1, 2).reshape(B, -1, C))
+
+
+def _rows(x: torch.Tensor, last_only: bool, mask: torch.Tensor | None) -> int:
+    if mask is not None:
+        return len(mask)
+    return 1 if last_only else x.shape[1]
 
 
 class Block(nn.Module):
@@ -78,17 +91,17 @@ class Block(nn.Module):
             self.norm_2 = nn.LayerNorm(C)
             self.mlp = nn.Sequential(nn.Linear(C, hidden), nn.GELU(gelu), nn.Linear(hidden, C))
 
-    def forward(self, x, *, context: int | None = None, last_only: bool = False):
-        """(B, T, C) → (B, T, C), or (B, 1, C), the last token's row, if `last_only`; `context` as in Attention."""
-        attended = self.attention(self.norm_1(x), context=context, last_only=last_only)
-        x = (x[:, -1:] if last_only else x) + attended
+    def forward(self, x, *, context: int | None = None, last_only: bool = False, mask: torch.Tensor | None = None):
+        """(B, T, C) → (B, T, C), or the rows of the last tokens, if `last_only` or with a `mask`: as Attention."""
+        attended = self.attention(self.norm_1(x), context=context, last_only=last_only, mask=mask)
+        x = x[:, -_rows(x, last_only, mask) :] + attended
         return x if self.mlp is None else x + self.mlp(self.norm_2(x))
 
 
 class GPT(nn.Module):
-    """The decoder, float32. `rng`, a NumPy generator, seeds the initial weights (N(0, 0.02²), as GPT-2)."""
+    """The decoder, float32. `rng`, a NumPy generator, seeds the weights: as GPT-2, or by `start="fan_in"`."""
 
-    def __init__(self, config: GPTConfig, *, rng: np.random.Generator):
+    def __init__(self, config: GPTConfig, *, rng: np.random.Generator, start: str = "gpt2"):
         super().__init__()
         self.config = config
         self.read_in = nn.Linear(config.d + 1, config.width)
@@ -97,7 +110,11 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(Block(config, gelu="none") for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
+        if start not in ("gpt2", "fan_in"):
+            raise InputError(f'start must be "gpt2" or "fan_in", not {start!r}.')
         initialise(self, config, rng)
+        if start == "fan_in":
+            initialise_by_fan_in(self, rng)
 
     def forward(self, E: torch.Tensor) -> torch.Tensor:
         """Predictions (B,) for token matrices E (B, d+1, n+1), float32; InputError for another shape."""
@@ -105,11 +122,75 @@ class GPT(nn.Module):
         if (rows, columns) != (self.config.d + 1, self.config.n + 1):
             expected = (self.config.d + 1, self.config.n + 1)
             raise InputError(f"E must have d + 1 rows and n + 1 columns, {expected}, not {(rows, columns)}.")
-        x = self.read_in(E.mT) + self.position  # (B, T, C), T = n + 1: column t is token t
+        unit = self.config.label_unit
+        tokens = E.mT if unit == 1 else E.mT / E.new_tensor([1.0] * self.config.d + [unit])
+        x = self.read_in(tokens) + self.position  # (B, T, C), T = n + 1: column t is token t
         for block in self.blocks[:-1]:
             x = block(x)
         x = self.blocks[-1](x, last_only=True)  # nobody reads the others: a sixth of the work at six layers
-        return self.read_out(self.norm(x[:, -1]))[:, 0]
+        return self.read_out(self.norm(x[:, -1]))[:, 0] * unit
+
+    def answers(
+        self, X: torch.Tensor, y: torch.Tensor, queries: torch.Tensor, after: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Predictions (B, Q) at `queries` (B, Q, d), each as if it were the only one, for X (B, n, d) and y (B, n).
+
+        The q-th query stands after the first `after[q]` examples, (Q,) of 0 … n, by default after all n: it has that
+        position, sees these examples and itself, and no other query. The examples are computed once. Raises InputError
+        for other shapes and for n above the configuration's.
+        """
+        *_, last = self._streams(X, y, queries, after)
+        return self.read_out(self.norm(last))[..., 0] * self.config.label_unit
+
+    def streams(self, X, y, queries, after=None) -> list[torch.Tensor]:
+        """The queries' residual stream after read-in and after every block: layers + 1 tensors (B, Q, C)."""
+        return [stream[:, -queries.shape[1] :] for stream in self._streams(X, y, queries, after)]
+
+    def _streams(self, X, y, queries, after):
+        _, n, d = X.shape
+        Q = queries.shape[1]
+        if d != self.config.d or n > self.config.n or queries.shape[-1] != d:
+            raise InputError(
+                f"this GPT reads {self.config.d} covariates and up to {self.config.n} examples, not {d} and {n}."
+            )
+        after = torch.full((Q,), n) if after is None else after
+        if after.shape != (Q,) or after.min() < 0 or after.max() > n:
+            raise InputError(f"`after` must hold, for each of the {Q} queries, a number of examples from 0 to {n}.")
+        examples = torch.cat([X, y[..., None] / self.config.label_unit], dim=-1)
+        asked = torch.cat([queries, torch.zeros_like(queries[..., :1])], dim=-1)
+        places = torch.cat([torch.arange(n), after]).to(X.device)
+        x = self.read_in(torch.cat([examples, asked], dim=1)) + self.position[places]  # (B, n + Q, C)
+        yield x
+        mask = query_mask(n, after).to(X)
+        for block in self.blocks[:-1]:
+            x = block(x, mask=mask)
+            yield x
+        yield self.blocks[-1](x, mask=mask[n:])  # the queries' rows alone
+
+
+def query_mask(n: int, after: torch.Tensor) -> torch.Tensor:
+    """Who sees whom, (n + Q, n + Q), 0 for yes and −∞ for no: n examples, causal, then Q queries after some of them.
+
+    A query sees itself and the first `after` (Q,) examples; nobody sees a query but itself.
+    """
+    first = torch.cat([torch.arange(1, n + 1), after])  # how many examples each token sees
+    sees = torch.arange(n + len(after)) < first[:, None]
+    sees |= torch.eye(n + len(after), dtype=torch.bool)  # no query among the first: each sees its own alone
+    return torch.zeros(sees.shape).masked_fill(~sees, -torch.inf)
+
+
+def initialise_by_fan_in(model: nn.Module, rng: np.random.Generator) -> None:
+    """First weights of every nn.Linear of a model with a `read_in`, in place: N(0, 1/(3 fan-in)), PyTorch's variance.
+
+    `read_in` gets N(0, 1/fan-in), for tokens are numbers and keep their size; biases are 0. At width 128 this is .05,
+    not GPT-2's .02, with which attention's logits start too small to tell one example from another.
+    """
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, nn.Linear):
+                scale = 1 / math.sqrt((1 if module is model.read_in else 3) * module.in_features)
+                module.weight.copy_(torch.from_numpy(scale * rng.standard_normal(module.weight.shape)))
+                module.bias.zero_()
 
 
 def initialise(model: nn.Module, config, rng: np.random.Generator) -> None:

@@ -13,6 +13,8 @@ from torch import nn
 
 from icl.validation import InputError, check_count
 
+_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # as nn.LSTM names a layer's parameters
+
 
 @dataclass(frozen=True)
 class LSTMConfig:
@@ -44,8 +46,21 @@ class LSTM(nn.Module):
 
         Raises InputError when X has not the d covariates of the configuration.
         """
+        hidden, _ = self.cells(self._tokens(X, y))  # (B, T, width)
+        return self.read_out(hidden)[..., 0]
+
+    def states(self, X: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        """The hidden states of every layer, from the first to the last: `layers` tensors (B, T, width)."""
+        found, hidden = [], self._tokens(X, y)
+        for k in range(self.config.layers):
+            weights = {f"{part}_l0": getattr(self.cells, f"{part}_l{k}") for part in _PARTS}
+            layer = nn.LSTM(hidden.shape[-1], self.config.width, batch_first=True)
+            hidden, _ = torch.func.functional_call(layer, weights, (hidden,))
+            found.append(hidden)
+        return found
+
+    def _tokens(self, X, y):
         if X.shape[-1] != self.config.d:
             raise InputError(f"this LSTM reads {self.config.d} covariates, not {X.shape[-1]}.")
         before = torch.cat([torch.zeros_like(y[:, :1]), y[:, :-1]], dim=1)
-        hidden, _ = self.cells(torch.cat([X, before[..., None]], dim=-1))  # (B, T, width)
-        return self.read_out(hidden)[..., 0]
+        return torch.cat([X, before[..., None]], dim=-1)

@@ -6,8 +6,8 @@ import torch
 
 from icl import training
 from icl.chapters.mlp_benefit import gpt_sweep
-from icl.models.gpt import GPT, Block, GPTConfig
-from icl.prompts import PromptLaw
+from icl.models.gpt import GPT, Block, GPTConfig, query_mask
+from icl.prompts import PromptLaw, token_matrix
 from icl.training import Schedule
 from icl.validation import InputError
 
@@ -77,6 +77,81 @@ def test_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(gpt_sweep, "squared_errors", real)
     for a, b in zip(whole.parameters(), run(path).parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("mlp", [True, False])
+def test_one_query_s_answer_is_the_same_with_and_without_the_others(rng, mlp):
+    """And what the model says of that prompt's token matrix alone, weights at their gradients included."""
+    model = GPT(GPTConfig(3, 6, layers=3, mlp=mlp, label_unit=4.0), rng=rng, start="fan_in")
+    X, y, queries = (4 * rng.standard_normal(shape) for shape in ((5, 6, 3), (5, 6), (5, 4, 3)))
+    as_tensors = [torch.from_numpy(array).float() for array in (X, y, queries)]
+    together = model.answers(*as_tensors)
+    for q in range(4):
+        alone = model.answers(*as_tensors[:2], as_tensors[2][:, q : q + 1])[:, 0]
+        E = torch.from_numpy(token_matrix(X, y, queries[:, q])).float()
+        torch.testing.assert_close(together[:, q], alone, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(together[:, q], model(E), rtol=1e-5, atol=1e-5)
+        gradients = [
+            torch.autograd.grad(out.square().sum(), list(model.parameters()), retain_graph=True)
+            for out in (together[:, q], model(E))
+        ]
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4 * other.abs().max().item())
+
+
+def test_a_query_for_every_prefix(rng):
+    """After t examples a query is answered as if the prompt ended there; the first one has only itself."""
+    model = GPT(GPTConfig(2, 5, layers=3), rng=rng, start="fan_in")
+    X, y, queries = (torch.from_numpy(rng.standard_normal(s)).float() for s in ((4, 5, 2), (4, 5), (4, 6, 2)))
+    after = torch.tensor([0, 1, 2, 3, 4, 5])
+    together = model.answers(X, y, queries, after)
+    for t in after.tolist():
+        cut = model.answers(X[:, :t], y[:, :t], queries[:, t : t + 1])[:, 0]
+        torch.testing.assert_close(together[:, t], cut, rtol=1e-5, atol=1e-5)
+    shuffled = after[[3, 0, 5, 1, 2, 4]]
+    torch.testing.assert_close(
+        model.answers(X, y, queries[:, shuffled], shuffled), together[:, shuffled], rtol=1e-5, atol=1e-5
+    )
+
+
+def test_nobody_sees_a_query_but_itself():
+    after = torch.tensor([3, 0, 2])
+    sees = query_mask(3, after) == 0
+    assert sees[:3, :3].equal(torch.ones(3, 3).tril().bool()) and not sees[:3, 3:].any()
+    assert sees[3:, 3:].equal(torch.eye(3).bool())
+    assert sees[3:, :3].sum(1).equal(after) and sees[5, :3].tolist() == [True, True, False]
+
+
+def test_labels_in_a_unit_are_labels_over_it(rng):
+    """A model that reads labels in units of 45 answers 45 times what its twin says of labels a 45th as large."""
+    twins = [GPT(GPTConfig(2, 4, label_unit=unit), rng=np.random.default_rng(1)) for unit in (1.0, 45.0)]
+    X, y, q = (torch.from_numpy(rng.standard_normal(shape)).float() for shape in ((3, 4, 2), (3, 4), (3, 2, 2)))
+    plain, large = twins[0].answers(X, y, q), twins[1].answers(X, 45 * y, q)
+    torch.testing.assert_close(large, 45 * plain, rtol=1e-4, atol=1e-4)
+    E = torch.from_numpy(token_matrix(X.numpy(), 45 * y.numpy(), q[:, 0].numpy()))
+    torch.testing.assert_close(twins[1](E), large[:, 0], rtol=1e-4, atol=1e-4)
+
+
+def test_the_start_by_fan_in(rng):
+    model = GPT(GPTConfig(8, 4, width=64, heads=4), rng=rng, start="fan_in")
+    for name, parameter in model.named_parameters():
+        if name.endswith("weight") and "norm" not in name and "read_out" not in name:
+            fan_in = parameter.shape[1] / (3 if name == "read_in.weight" else 1)
+            assert parameter.std().item() == pytest.approx(1 / np.sqrt(3 * fan_in), rel=0.12), name
+
+
+def test_bad_questions(rng):
+    model = GPT(GPTConfig(2, 4), rng=rng)
+    X, y, q = torch.zeros(1, 4, 2), torch.zeros(1, 4), torch.zeros(1, 3, 2)
+    for after in (torch.tensor([0, 1]), torch.tensor([0, 1, 5]), torch.tensor([-1, 1, 2])):
+        with pytest.raises(InputError, match="for each of the 3 queries, a number of examples from 0 to 4"):
+            model.answers(X, y, q, after)
+    with pytest.raises(InputError, match="reads 2 covariates and up to 4 examples, not 2 and 5"):
+        model.answers(torch.zeros(1, 5, 2), torch.zeros(1, 5), q)
+    with pytest.raises(InputError, match="label_unit must be a positive number"):
+        GPTConfig(2, 4, label_unit=0.0)
+    with pytest.raises(InputError, match='start must be "gpt2" or "fan_in"'):
+        GPT(GPTConfig(2, 4), rng=rng, start="zero")
 
 
 def test_bad_input(rng):

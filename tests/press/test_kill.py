@@ -78,7 +78,7 @@ def gpt_trained(path, pause=0.0) -> None:
 
     often = functools.partial(train, every=3)
     with mock.patch.multiple(gpt_sweep, train=often, squared_errors=slow):
-        rng, schedule = np.random.default_rng(5), Schedule(31, 1e-2, 1.0)
+        rng, schedule = np.random.default_rng(5), Schedule(31, 1e-2, 1.0, warm_up=5, decay_from=20, muon=1e-2)
         gpt_sweep.train_gpt(config, lambda step: law, schedule, rng, label="killed", batch=8, checkpoint=Path(path))
 
 

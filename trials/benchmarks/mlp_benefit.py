@@ -10,8 +10,9 @@ from timing import PROCESSOR, in_turn, least, once, write_tables  # sets one thr
 import numpy as np
 import torch
 
-from icl.chapters.mlp_benefit.gpt_sweep import squared_errors
+from icl.chapters.mlp_benefit.gpt_sweep import query_errors, squared_errors
 from icl.models.gpt import GPT, GPTConfig
+from icl.optimisers import Optimiser, Schedule
 from icl.prompts import PromptLaw, token_matrix
 from icl.search import restarts
 from icl.theory import mlp_benefit as theory
@@ -121,6 +122,51 @@ def growth():
         yield f"| {batch} | {width} | {layers} | {1e3 * took:.0f} | {share:.0f} % |"
 
 
+def needed(config, batch, queries):
+    """As `multiplications`, of a step that answers `queries` queries a prompt, each seeing n examples and itself."""
+    C, n, L, T = config.width, config.n, config.layers, config.n + queries
+    hidden, seen = 2 * config.expansion * C**2, n**2 + queries * (n + 1)
+    whole = T * (4 * C**2 + hidden) + 2 * seen * C
+    last = T * 2 * C**2 + queries * (2 * C**2 + hidden) + 2 * queries * (n + 1) * C
+    return 2 * 3 * batch * ((L - 1) * whole + last) + 2 * 2 * batch * T * (config.d + 1) * C
+
+
+def asked_often(config, queries, law, muon):
+    """A closure that takes one training step on so many queries a prompt, with Muon beside Adam or Adam alone."""
+    model, rng = GPT(config, rng=np.random.default_rng(0), start="fan_in"), np.random.default_rng(1)
+    optimiser = Optimiser(model, Schedule(10**6, 1e-4, clip=1.0, decay=False, muon=1e-4 if muon else None))
+
+    def step():
+        loss = query_errors(model, law, BATCH, queries, rng).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step(0)
+
+    return step
+
+
+def many_queries():
+    """A training step that answers many queries a prompt, d = 20, n = 40, batch 64; least of 3 rounds. An answered
+    query is the unit that compares: the peer with x and y interleaved answers 41 a prompt, one at every x.
+    """
+    yield "| layers, heads, width | queries | Muon | step, ms | share of the matmul peak | µs an answer |"
+    yield "|---|---|---|---|---|---|"
+    peak, law = matmul_peak(), PromptLaw.isotropic(SIZE["d"], SIZE["n"], 0.0)
+    for layers, heads, width in [(6, 4, 128), (12, 8, 256)]:
+        config = GPTConfig(**SIZE | dict(layers=layers, heads=heads, width=width))
+        for queries, muon in [(20, False), (20, True), (41, True)]:
+            took = in_turn(asked_often(config, queries, law, muon), rounds=3).min()
+            share = 100 * needed(config, BATCH, queries) / peak / took
+            each = 1e6 * took / BATCH / queries
+            name, used = f"{layers}, {heads}, {width}", "yes" if muon else "no"
+            yield f"| {name} | {queries} | {used} | {1e3 * took:.0f} | {share:.0f} % | {each:.0f} |"
+        if GPT2Model is not None:
+            took = in_turn(training(Peer(config, interleaved=True), BATCH, law), rounds=3).min()
+            each = 1e6 * took / BATCH / (SIZE["n"] + 1)
+            name = f"{layers}, {heads}, {width}: Hugging Face GPT-2, interleaved"
+            yield f"| {name} | {SIZE['n'] + 1} | no | {1e3 * took:.0f} | | {each:.0f} |"
+
+
 def parts():
     """Where our step's time goes, ms: least of 5."""
     config, law = GPTConfig(**SIZE), PromptLaw.isotropic(SIZE["d"], SIZE["n"], 0.0)
@@ -152,4 +198,4 @@ def exact_optimum():
 
 
 if __name__ == "__main__":
-    write_tables("mlp_benefit", "Speed of chapter 4", (beside_the_peer, parts, growth, exact_optimum))
+    write_tables("mlp_benefit", "Speed of chapter 4", (beside_the_peer, many_queries, parts, growth, exact_optimum))

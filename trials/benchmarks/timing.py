@@ -18,7 +18,7 @@ import numpy as np
 from icl.files import write_atomically
 from press.run import processor
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WALL, PROCESSOR = time.perf_counter, time.process_time
 
 
@@ -55,7 +55,7 @@ def compared(subject, baseline, rounds=7):
 def write_tables(name, title, parts):
     """Run the parts, generators of table rows, print them, and write them to this processor's part of the file.
 
-    What benchmarks/<name>.md tells of other processors stays: a ratio of one machine need not be another's.
+    What trials/benchmarks/<name>.md tells of other processors stays: a ratio of one machine need not be another's.
     """
     lines = []
     for part in parts:
@@ -65,7 +65,7 @@ def write_tables(name, title, parts):
             print(line)
             lines.append(line)
         lines.append("")
-    path = ROOT / "benchmarks" / f"{name}.md"
+    path = ROOT / "trials" / "benchmarks" / f"{name}.md"
     old = path.read_text(encoding="utf-8").split("\n## ")[1:] if path.exists() else []
     sections = dict(section.split("\n\n", 1) for section in old)  # by their headings
     sections[f"{processor()}, {os.cpu_count()} cores"] = "\n".join(lines).rstrip()

@@ -1,7 +1,8 @@
 """Chapter 4's sweep of small GPT-2s with and without the MLP."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from icl.parallel import each
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, token_matrix
 from icl.randomness import Streams
+from icl.theory.moments import tau
 from icl.training import Schedule, train
 
 # Small models: sizes of this experiment only.
@@ -99,6 +101,23 @@ def squared_errors(model: GPT, law: PromptLaw, count: int, rng: np.random.Genera
     prompts, device = law.sample(rng, count), model.position.device
     E = torch.from_numpy(token_matrix(prompts.X, prompts.y, prompts.x_query)).float().to(device)
     return (model(E) - torch.from_numpy(prompts.y_query).float().to(device)) ** 2
+
+
+def label_unit(law: PromptLaw) -> float:
+    """√(E y²), the size of a label: the root of tau = tr(H Psi) + sigma2 and of |beta_star|²_H together."""
+    return math.sqrt(tau(law) + law.beta_star @ law.H @ law.beta_star)
+
+
+def query_errors(model: GPT, law: PromptLaw, count: int, queries: int, rng: np.random.Generator) -> torch.Tensor:
+    """(f − y)² at several queries of each of `count` fresh prompts, (count, queries), on the model's device.
+
+    The queries of a prompt share its task and examples, and the model answers each as if it were alone.
+    """
+    device, n = model.position.device, law.n
+    drawn = replace(law, n=n + queries - 1).sample(rng, count)  # as many pairs more, the last one its query
+    X, y = np.concatenate([drawn.X, drawn.x_query[:, None]], 1), np.concatenate([drawn.y, drawn.y_query[:, None]], 1)
+    X, y = (torch.from_numpy(array).float().to(device) for array in (X, y))
+    return (model.answers(X[:, :n], y[:, :n], X[:, n:]) - y[:, n:]) ** 2
 
 
 def tested(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> Estimate:

@@ -1,30 +1,32 @@
-"""Table 1 of Zhang, Wu and Bartlett (2024) at the paper's size: GPT-2 with and without MLPs.
+"""Table 1 of Zhang, Wu and Bartlett (2024) at the size of the setting it follows: GPT-2 with and without MLPs.
 
-It takes hours, so the book carries the result, `checkpoints/table1.json`, and shows it beside the printed numbers. What
-the paper does not print is our choice: no label noise (a loss of 0.003 leaves no room for it), H = Psi = I, d, n and
-batch of Garg et al. (2022), and their curriculum in a faster form, without which the loss of the first entry still is
-where predicting 0 has it after 3000 steps. Of the learning rates 3e-4 and 1e-3, alike in the first 1000 steps of that
-entry, the larger was taken, for labels of size 45 need large weights; no other was tried.
+It takes core hours, so the book carries the result, `results/checkpoints/table1.json`, beside the printed numbers. The
+paper follows Garg et al. (2022) except for the token matrix; d, n, batch, H = Psi = I and no noise are theirs. The
+training is ours: many queries a prompt, Muon beside Adam, labels in units of their size. Muon's rate is swept for every
+entry, by short whole trainings of a seed of their own, and the sweep is kept beside the result. Each training keeps its
+rates until a stretch of steps brings nothing more, or says that it did not get there.
 """
 
 import json
 import math
-import platform
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from icl.chapters.mlp_benefit.gpt_sweep import BATCH, CLIP, tested, train_gpt
-from icl.chapters.newton_transformers.sequence_laws import Curriculum
+from icl.chapters.mlp_benefit.gpt_sweep import label_unit
+from icl.chapters.mlp_benefit.query_training import BATCH, QUERIES, QueryTraining, made_with
 from icl.checkpoints import FOLDER, STATES
 from icl.estimates import Estimate, NotRun
-from icl.files import json_number, read_sealed, sealed, write_atomically
+from icl.files import read_sealed, sealed, write_atomically
 from icl.models.gpt import GPTConfig
+from icl.optimisers import Schedule
 from icl.prompts import PromptLaw
 from icl.search import mean_over_trainings
-from icl.training import Schedule, thinned
+from icl.settling import Plan, Settled
+from icl.training import BINS, thinned
 from icl.validation import InputError, check_count
 
 
@@ -44,25 +46,34 @@ ENTRIES = {
     "table1.mean_no_mlp": Entry(10.0, False, 8.871),
 }
 SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
-SCHEDULE = Schedule(12_000, 1e-3, CLIP)
-CURRICULUM = Curriculum(dimensions=(5, 20, 1), pairs=(41, 41, 0), every=400)  # all covariates from step 6000 on
+PLAN = Plan(1e-3, None, stretch=500, most=12)  # Muon's rate comes from the sweep, `most` from whoever trains
+SWEEP = Schedule(500, 1e-3, clip=1.0, warm_up=50, decay_from=300)
+RATES = (0.0015, 0.004, 0.01)  # of Muon, as large as Adam's
 RESULTS = FOLDER / "table1.json"
 COMMAND = "python -m icl train table1"
-SLICE = 500  # steps between two saves
-TEST_PROMPTS = 100_000
+TEST_PROMPTS, SWEEP_PROMPTS = 100_000, 10_000
 
 
 def settings() -> dict:
-    """Everything that a result depends on but its entry and seed, as JSON-able values."""
-    schedule = {key: json_number(getattr(SCHEDULE, key)) for key in ("steps", "learning_rate", "clip")}
+    """Everything that a result depends on but its entry, its seed and the swept rate, as JSON-able values."""
+    plan = {key: value for key, value in asdict(PLAN).items() if key not in ("muon", "most")}
+    kept = ("steps", "learning_rate", "clip", "warm_up", "decay_from")
     return {
         "sizes": SIZES,
-        "batch": BATCH,
-        "schedule": schedule,
-        "curriculum": asdict(CURRICULUM),
-        "test_prompts": TEST_PROMPTS,
         "sigma2": 0.0,
+        "batch": BATCH,
+        "queries": QUERIES,
+        "start": "fan_in",
+        "plan": plan,
+        "sweep": {key: getattr(SWEEP, key) for key in kept} | {"muon": list(RATES), "test_prompts": SWEEP_PROMPTS},
+        "test_prompts": TEST_PROMPTS,
     }
+
+
+def law_of(entry: Entry) -> PromptLaw:
+    """Noiseless prompts with H = Psi = I and every coordinate of the task mean as the entry says."""
+    d = SIZES["d"]
+    return PromptLaw.isotropic(d, SIZES["n"], 0.0, np.full(d, entry.mean))
 
 
 def results(profile: str, path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
@@ -78,23 +89,36 @@ def results(profile: str, path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
 
 
 def committed(path: Path = RESULTS) -> dict[str, Estimate]:
-    """Entry → mean test loss over the trainings in the file; {} where there is no file.
+    """Entry → mean test loss, in raw units, over the trainings in the file; {} where there is no file.
 
     The standard error is that over trainings, or, of a single one, that over its test prompts. Raises InputError for a
     file that is damaged or of other settings.
     """
     found = {}
-    for id, runs in _read(path).items():
-        losses = [run["loss"] for run in runs.values()]
-        (first, *others) = runs.values()
+    for id, trained in runs(path).items():
+        losses = [run["loss"] for run in trained.values()]
+        (first, *others) = trained.values()
         one = Estimate(first["loss"], first["stderr"], TEST_PROMPTS)
         found[id] = mean_over_trainings(losses) if others else one
     return found
 
 
+def runs(path: Path = RESULTS) -> dict[str, dict[int, dict]]:
+    """Entry → seed → all that is kept of a training (see `_record`); errors as `committed`."""
+    return {id: {int(seed): run for seed, run in found.items()} for id, found in _read(path)["entries"].items()}
+
+
 def curves(path: Path = RESULTS) -> dict[str, dict[int, np.ndarray]]:
-    """Entry → seed → the training's `thinned` loss, (BINS,) or (steps,); errors as `committed`."""
-    return {id: {int(seed): np.array(run["curve"]) for seed, run in runs.items()} for id, runs in _read(path).items()}
+    """Entry → seed → the training's `thinned` loss in raw units, (BINS,) or (steps,); errors as `committed`."""
+    return {id: {seed: np.array(run["curve"]) for seed, run in found.items()} for id, found in runs(path).items()}
+
+
+def sweeps(path: Path = RESULTS) -> dict[str, dict[float, Estimate]]:
+    """Entry → Muon's rate → the test loss after a short training at it; errors as `committed`."""
+    return {
+        id: {float(rate): Estimate(*found, SWEEP_PROMPTS) for rate, found in swept.items()}
+        for id, swept in _read(path)["sweeps"].items()
+    }
 
 
 def train_entry(
@@ -105,62 +129,104 @@ def train_entry(
     states: Path | None = None,
     minutes: float = math.inf,
     device: str = "cpu",
+    most: int | None = None,
 ) -> Estimate | None:
-    """Train one entry, test it on fresh prompts and add its loss to the file at `path`.
+    """Sweep Muon's rate for an entry unless the file has it, train it, test it, and add all that to the file at `path`.
 
     A killed run goes on from its file in `states`, by default `_build/train`; one of more than so many `minutes` stops,
-    saved, and None is returned. Raises InputError for an id that is not in the table, a seed below 0, and as
+    saved, and None is returned. `most` stretches of constant rates, by default PLAN's; a training that still fell after
+    them goes on there when more are asked for, and its result replaces the shorter one's, which is kept beside it.
+    Raises InputError for an id that is not in the table, a seed below 0, and as
     `training.train`.
     """
     if id not in ENTRIES:
         raise InputError(f"{id!r} is not an entry of Table 1; take one of {', '.join(ENTRIES)}.")
-    seed, number = check_count("seed", seed, least=0), list(ENTRIES).index(id)
-    _read(path)  # a file that cannot be added to is better known now than in an hour
-    entry, rng = ENTRIES[id], np.random.default_rng([seed, 42, number])
-    laws = lessons(entry)
-    state = (states or STATES) / f"{id}-seed{seed}.safetensors"
-    model, curve = train_gpt(
-        GPTConfig(**SIZES, mlp=entry.mlp), lambda step: laws[CURRICULUM.at(step)[0]], SCHEDULE, rng,
-        label=f"{id}, seed {seed}", device=device, checkpoint=state, every=SLICE, minutes=minutes,
-    )  # fmt: skip
-    if math.isnan(curve[-1]):
+    seed, number = check_count("seed", seed, least=0), list(ENTRIES).index(id) + 1
+    until, law = time.monotonic() + 60 * minutes, law_of(ENTRIES[id])
+    config = GPTConfig(**SIZES, mlp=ENTRIES[id].mlp, label_unit=label_unit(law))
+
+    def prepared(name: str, rate: float, *streams: list[int]) -> QueryTraining:
+        state = (states or STATES) / f"{id}-{name}.safetensors"
+        return QueryTraining(config, law, rate, *streams, state=state, label=f"{id}, {name}", device=device)
+
+    for rate in RATES:
+        if rate not in sweeps(path).get(id, {}):
+            training = prepared(f"sweep-{rate:g}", rate, [0, 44, number], [0, 45, number])  # one stream for all rates
+            found = training.short(SWEEP, SWEEP_PROMPTS, until)
+            if found is None:
+                return None
+            _add(path, "sweeps", id, f"{rate:g}", [float(found.mean), float(found.stderr)])
+            training.forget()
+    rates = sweeps(path)[id]
+    rate = min(rates, key=lambda rate: rates[rate].mean)
+    training = prepared(f"seed{seed}", rate, [seed, 42, number], [seed, 43, number])
+    trained = training.whole(replace(PLAN, most=most or PLAN.most), TEST_PROMPTS, until)
+    if trained is None:
         return None
-    found = tested(model, laws[SIZES["d"]], TEST_PROMPTS, np.random.default_rng([seed, 43, number]))
-    run = {
-        "loss": float(found.mean),
-        "stderr": float(found.stderr),
-        "curve": thinned(curve),
-        "made_with": {"python": platform.python_version(), "torch": torch.__version__, "machine": _machine(device)},
+    settled, found = trained
+    kept = {
+        "muon": rate,
+        "core_seconds": round(training.core_seconds(len(settled.curve))),
+        "made_with": made_with(device),
+        "shorter": _shorter(runs(path).get(id, {}).get(seed), settled.constant),
     }
-    runs = _read(path)  # another entry may have been trained beside this one
-    runs[id] = dict(sorted((runs.get(id, {}) | {str(seed): run}).items()))
-    entries = {key: runs[key] for key in ENTRIES if key in runs}
-    write_atomically(path, sealed({"settings": settings(), "entries": entries}))
-    state.unlink()
+    _add(path, "entries", id, str(seed), _record(settled, found, config.label_unit**2) | kept)
+    training.forget(done=settled.stretches.flat)
     return found
 
 
-def lessons(entry: Entry) -> dict[int, PromptLaw]:
-    """How many covariates vary, from the curriculum's first to all d → the prompts; the other covariates are 0."""
-    d, n = SIZES["d"], SIZES["n"]
-    first, _, _ = CURRICULUM.dimensions
-    varies = {k: np.diag((np.arange(d) < k).astype(float)) for k in range(first, d + 1)}
-    return {k: PromptLaw(n, H, np.eye(d), np.full(d, entry.mean), 0.0) for k, H in varies.items()}
+def unfinished(id: str, seed: int, path: Path = RESULTS) -> bool:
+    """Whether a training is missing, or was stopped while its constant rates helped, and PLAN has more of them."""
+    run = runs(path).get(id, {}).get(seed)
+    return run is None or not (run["settled"] or run["constant_steps"] >= PLAN.stretch * PLAN.most)
 
 
-def _machine(device: str) -> str:
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    return f"{platform.machine()}, {torch.get_num_threads()} thread(s)"
+def _shorter(run: dict | None, constant: int) -> list[dict]:
+    """The losses of the same training with fewer steps at constant rates, from the `run` that was in the file."""
+    if run is None:
+        return []
+    one = {"constant_steps": run["constant_steps"], "steps": run["steps"][-1]}
+    every = [*run["shorter"], one | {key: run[key] for key in ("loss", "stderr")}]
+    return [shorter for shorter in every if shorter["constant_steps"] < constant]
+
+
+def _record(found: Settled, loss: Estimate, scale: float) -> dict:
+    """Losses raw and divided by d, curve and last stretches at constant rates raw: `scale` times the training's."""
+    ends = np.array_split(np.arange(len(found.curve)) + 1, min(BINS, len(found.curve)))
+    return {
+        "loss": float(loss.mean),
+        "stderr": float(loss.stderr),
+        "loss_per_dimension": float(loss.mean / SIZES["d"]),
+        "stderr_per_dimension": float(loss.stderr / SIZES["d"]),
+        "settled": found.stretches.flat,
+        "constant_steps": found.constant,
+        "last_stretches": [
+            {"loss": part.mean * scale, "stderr": part.stderr * scale, "steps": part.count}
+            for part in (found.stretches.first, found.stretches.second)
+        ],
+        "steps": [int(part[-1]) for part in ends],
+        "curve": thinned(found.curve * scale),
+    }
+
+
+def _add(path: Path, part: str, id: str, key: str, value) -> None:
+    """Put one result into the file, whole or not at all; what another process added meanwhile stays."""
+    content = _read(path)  # another entry may have been trained beside this one
+    content[part][id] = dict(sorted((content[part].get(id, {}) | {key: value}).items()))
+    ordered = {name: {key: content[name][key] for key in ENTRIES if key in content[name]} for name in _PARTS}
+    write_atomically(path, sealed({"settings": settings()} | ordered))
+
+
+_PARTS = ("sweeps", "entries")
 
 
 def _read(path: Path) -> dict[str, dict[str, dict]]:
-    """Entry → seed → run; {} where there is no file."""
+    """Part → entry → rate or seed → result; empty where there is no file."""
     if not path.exists():
-        return {}
+        return {part: {} for part in _PARTS}
     content = read_sealed(path)
     if content.get("settings") != json.loads(json.dumps(settings())):
         raise InputError(
             f"{path} holds results of other settings than {__name__}; delete it, and train again: `{COMMAND}`."
         )
-    return content["entries"]
+    return {part: content[part] for part in _PARTS}

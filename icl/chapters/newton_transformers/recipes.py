@@ -21,7 +21,8 @@ from icl.files import json_number
 from icl.models.decoder import Decoder, DecoderConfig
 from icl.models.encoder import Encoder, EncoderConfig
 from icl.models.lstm import LSTM, LSTMConfig
-from icl.training import Schedule
+from icl.models.pair_decoder import PairDecoder, PairDecoderConfig
+from icl.optimisers import Schedule
 from icl.validation import InputError, check_count
 
 D, N, QUERIES = 5, 10, 10
@@ -29,17 +30,21 @@ SLICE = 500  # steps between two saves
 REPLAYED = 20  # first losses that a checkpoint records
 TEST_PROMPTS = 4096
 
-Config = EncoderConfig | LSTMConfig | DecoderConfig
-MODELS = {EncoderConfig: Encoder, LSTMConfig: LSTM, DecoderConfig: Decoder}
+Config = EncoderConfig | LSTMConfig | DecoderConfig | PairDecoderConfig
+MODELS = {EncoderConfig: Encoder, LSTMConfig: LSTM, DecoderConfig: Decoder, PairDecoderConfig: PairDecoder}
+
+
+_LATER = ("curriculum", "full_context")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training, whole: model, law of the sequences, n, queries a context, batch, Adam's schedule.
+    """A training, whole: model, law of the sequences, n, queries a context, batch, the schedule of Adam and Muon.
 
     An encoder answers `queries` queries after a context of n examples, or, with `all_lengths`, of 1 … n examples, one
-    length a batch; LSTM and decoder answer at each of n + 1 positions of one sequence, of fewer and in fewer
-    dimensions early in a `curriculum`.
+    length a batch; LSTM and decoders answer at each of n + 1 positions of one sequence, of fewer and in fewer
+    dimensions early in a `curriculum`. In its first `full_context` steps a decoder of pairs answers `queries` queries
+    after all n examples instead: there a step teaches most.
     """
 
     name: str
@@ -51,13 +56,16 @@ class Recipe:
     batch: int = 32
     schedule: Schedule = Schedule(20_000, 2e-3, 1.0)
     curriculum: Curriculum | None = None
+    full_context: int = 0
 
     def configuration(self) -> dict:
         """Everything that the trained weights depend on but the seed, as JSON-able values."""
-        values = {key: value for key, value in asdict(self).items() if key not in ("schedule", "curriculum")}
+        values = {key: value for key, value in asdict(self).items() if key not in ("schedule", *_LATER)}
         schedule = {key: json_number(getattr(self.schedule, key)) for key in ("steps", "learning_rate", "clip")}
-        if self.curriculum is not None:
-            values["curriculum"] = asdict(self.curriculum)
+        # What came later stands in the records of those trainings only that use it: older checkpoints stay readable.
+        schedule |= {key: getattr(self.schedule, key) for key in ("warm_up", "decay_from", "muon")
+                     if getattr(self.schedule, key) != getattr(Schedule(1, 1.0), key)}  # fmt: skip
+        values |= {key: asdict(self)[key] for key in _LATER if getattr(self, key)}
         values |= {"kind": MODELS[type(self.model)].__name__.lower(), "schedule": schedule}
         return json.loads(json.dumps(values))  # tuples become lists, as they do in a file
 
@@ -66,8 +74,9 @@ class Recipe:
         return MODELS[type(self.model)](self.model, rng=rng)
 
     def loss(self, model: torch.nn.Module, rng: np.random.Generator) -> Callable[[int], torch.Tensor]:
-        """Step → the mean squared error on `batch` fresh sequences, a scalar: what training lowers."""
-        return lambda step: self.squared_errors(model, rng, self.batch, step).mean()
+        """Step → the mean squared error on `batch` fresh sequences, in the model's unit, a scalar."""
+        unit = getattr(self.model, "label_unit", 1.0)
+        return lambda step: self.squared_errors(model, rng, self.batch, step).mean() / unit**2
 
     def squared_errors(
         self, model: torch.nn.Module, rng: np.random.Generator, B: int, step: int | None = None
@@ -77,7 +86,8 @@ class Recipe:
         At a training's `step` they are as large as the curriculum has come by then, without one as large as they get.
         """
         n = int(rng.integers(1, self.n + 1)) if self.all_lengths else self.n
-        T, d = n + (self.queries if isinstance(self.model, EncoderConfig) else 1), self.model.d
+        asked = isinstance(self.model, EncoderConfig) or (step is not None and step < self.full_context)
+        T, d = n + (self.queries if asked else 1), self.model.d
         if self.curriculum is not None and step is not None:
             d, T = self.curriculum.at(step)
         X, y = LAWS[self.law](rng, B, T, d)
@@ -85,9 +95,19 @@ class Recipe:
         X, y = (torch.from_numpy(array).float().to(model.read_out.weight.device) for array in (X, y))
         if isinstance(self.model, EncoderConfig):
             return (model(X[:, :n], y[:, :n], X[:, n:]) - y[:, n:]) ** 2
+        if asked:
+            return (model.answers(X[:, :n], y[:, :n], X[:, n:]) - y[:, n:]) ** 2
         return (model(X, y) - y) ** 2
 
 
+def _pairs(steps: int, muon: float) -> Schedule:
+    """Constant rates for half of the steps, then down to 0."""
+    return Schedule(steps, 1e-3, 1.0, warm_up=100, decay_from=steps // 2, muon=muon)
+
+
+UNIT = math.sqrt(20)  # √(E y²) of the linear law at d = 20
+SMALL = PairDecoderConfig(layers=6, heads=4, width=128, label_unit=UNIT)
+LARGE = dict(n=40, batch=64, queries=20, full_context=1_200)
 SHORT, LADDER = Schedule(10_000, 2e-3, 1.0), Schedule(6_000, 2e-3, 1.0)
 RECIPES = {
     recipe.name: recipe
@@ -105,11 +125,21 @@ RECIPES = {
             "published", DecoderConfig(), n=40, batch=64, curriculum=Curriculum(),
             schedule=Schedule(500_001, 1e-4, math.inf, decay=False),
         ),
+        # of the published size and of Garg et al.'s small one, in pairs: core hours
+        Recipe("pairs", PairDecoderConfig(label_unit=UNIT), schedule=_pairs(3_600, 0.003), **LARGE),
+        *(
+            Recipe(name, SMALL, law=law, schedule=_pairs(4_500, 0.004), **LARGE)
+            for name, law in (
+                ("pairs_small", "linear"),
+                ("pairs_small_ill_conditioned", "ill_conditioned"),
+                ("pairs_small_noisy", "noisy"),
+            )
+        ),
     )
 }  # fmt: skip
 # What the book ships: two recipes at three seeds, the rest at one. No seed was chosen.
 THREE_SEEDS = ("base", "all_lengths")
-SHIPPED = [(name, 0) for name in RECIPES if name != "published"]
+SHIPPED = [(name, 0) for name in RECIPES if RECIPES[name].n == N]
 SHIPPED += [(name, seed) for name in THREE_SEEDS for seed in (1, 2)]
 
 

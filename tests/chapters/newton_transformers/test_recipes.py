@@ -21,6 +21,7 @@ from icl.chapters.newton_transformers.published_numbers import fu2024_similarity
 from icl.chapters.newton_transformers.sequence_laws import Curriculum
 from icl.models.decoder import DecoderConfig
 from icl.models.encoder import EncoderConfig
+from icl.models.pair_decoder import PairDecoderConfig
 from icl.randomness import Streams
 from icl.training import Schedule
 from icl.validation import InputError
@@ -30,6 +31,12 @@ TINY = recipes.Recipe("tiny", EncoderConfig(2, 2, 1, 8), n=4, queries=3, batch=4
 TINY_DECODER = recipes.Recipe(
     "tiny", DecoderConfig(3, 5, 2, 1, 8), n=4, batch=4, schedule=Schedule(50, 1e-3, decay=False),
     curriculum=Curriculum((1, 3, 1), (3, 5, 1), 20),
+)  # fmt: skip
+
+
+TINY_PAIRS = recipes.Recipe(
+    "tiny", PairDecoderConfig(3, 4, 2, 1, 8), n=4, queries=3, batch=4, full_context=20,
+    schedule=Schedule(50, 1e-3, 1.0, warm_up=5, decay_from=25, muon=1e-2),
 )  # fmt: skip
 
 
@@ -56,8 +63,24 @@ def test_ill_conditioned_has_one_rotation_a_sequence(rng):
     assert overlap < 0.99 * np.sqrt(2)
 
 
+def test_records_name_what_is_new_only_where_it_is_used():
+    """So that a checkpoint from before still is its recipe's."""
+    old, new = TINY.configuration(), TINY_PAIRS.configuration()
+    assert old["schedule"].keys() == {"steps", "learning_rate", "clip"} and "full_context" not in old
+    assert new["schedule"] == dict(steps=50, learning_rate=1e-3, clip=1.0, warm_up=5, decay_from=25, muon=1e-2)
+    assert new["full_context"] == 20 and new["kind"] == "pairdecoder" and "curriculum" not in new
+    assert "curriculum" in TINY_DECODER.configuration()
+
+
+def test_pairs_are_asked_after_all_examples_first_and_everywhere_later(rng):
+    model = TINY_PAIRS.build(rng)
+    assert TINY_PAIRS.squared_errors(model, rng, 2, 19).shape == (2, 3)
+    assert TINY_PAIRS.squared_errors(model, rng, 2, 20).shape == (2, 5)
+    assert TINY_PAIRS.squared_errors(model, rng, 2).shape == (2, 5)
+
+
 def test_a_training_in_slices_is_the_same_training(tmp_path):
-    for recipe in (TINY, TINY_DECODER):
+    for recipe in (TINY, TINY_DECODER, TINY_PAIRS):
         whole = recipes.train_recipe(recipe, 3, tmp_path / "whole")
         state, path = tmp_path / f"{recipe.configuration()['kind']}.state", None
         stops = 0
