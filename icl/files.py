@@ -43,17 +43,22 @@ def write_atomically(path: Path | str, content: bytes | str) -> Path:
 
 
 def csv_text(columns: dict[str, np.ndarray], index: list | None = None) -> str:
-    """1-D columns of numbers as CSV with 17 significant digits; short columns end in empty cells.
+    """1-D columns of numbers as CSV with 17 significant digits.
 
-    `index` (one label a row) becomes a first column without a name.
+    Columns of one length are a series and share rows; columns of another length have rows of their own below, for what
+    stands in one row is read as belonging together. `index` (one label a row) becomes a first column without a name.
     """
     columns = {name: np.asarray(column, dtype=float) for name, column in columns.items()}
+    first, rows = {}, 0  # length of a series → its first row
+    for length in dict.fromkeys(map(len, columns.values())):
+        first[length], rows = rows, rows + length
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*([""] if index is not None else []), *columns])
-    for row in range(max(map(len, columns.values()))):
-        label = [] if index is None else [index[row]]
-        writer.writerow(label + [f"{column[row]:.17g}" if row < len(column) else "" for column in columns.values()])
+    for row in range(rows):
+        places = [(column, row - first[len(column)]) for column in columns.values()]
+        cells = [f"{column[k]:.17g}" if 0 <= k < len(column) else "" for column, k in places]
+        writer.writerow(cells if index is None else [index[row], *cells])
     return text.getvalue()
 
 
@@ -78,11 +83,12 @@ def parse_csv(text: str, name: str) -> dict[str, np.ndarray]:
 
 
 def _column(cells: list[str]) -> np.ndarray:
-    """Numbers down to the first empty cell; a number below that one would be in the wrong row."""
-    length = cells.index("") if "" in cells else len(cells)
-    if any(cells[length:]):
+    """A column's numbers, empty cells above and below left out; one between two numbers would be a lost number."""
+    filled = [k for k, cell in enumerate(cells) if cell]
+    own = cells[filled[0] : filled[-1] + 1] if filled else []
+    if len(own) > len(filled):
         raise ValueError("a cell in the middle is empty")
-    return np.array([float(cell) for cell in cells[:length]])
+    return np.array([float(cell) for cell in own])
 
 
 def dumps(content: dict) -> str:

@@ -216,7 +216,9 @@ def write(folder: Path, baselines: Path, chapter: str) -> None:
     fresh = target.with_name(f".{chapter}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     for table in current:
-        write_atomically(fresh / f"{table.name}.csv", csv_text(table.columns, index=table.rows))
+        write_atomically(
+            fresh / f"{table.name}.csv", csv_text(table.columns, table.rows if table.name == "claims" else None)
+        )
     made = Path(folder) / f"{chapter}.provenance.json"
     if made.exists():
         facts = {key: value for key, value in read_json(made).items() if key != "sources"}

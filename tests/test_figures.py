@@ -45,7 +45,7 @@ def test_csv_reads_back_exactly(tmp_path):
     entry = draw().write(tmp_path)
     columns = read_csv(tmp_path / "demo.csv")
     assert columns["y"][0] == 1 / 3 and len(columns["x"]) == 2
-    assert entry.columns == ["x", "y"] and entry.rows == 2
+    assert entry.columns == ["x", "y"] and entry.rows == 3
 
 
 def test_heat_maps_show_small_entries_and_leave_the_page_where_there_is_nothing():

@@ -3,6 +3,7 @@
 import errno
 import os
 
+import numpy as np
 import pytest
 
 from icl.files import csv_text, read_csv, write_atomically
@@ -36,17 +37,20 @@ def test_a_folder_that_is_a_file(tmp_path):
         write_atomically(tmp_path / "taken" / "file.txt", "x")
 
 
-def test_csv_of_unequal_columns():
-    assert csv_text({"a": [1, 2], "b": [0.1]}) == "a,b\n1,0.10000000000000001\n2,\n"
+def test_columns_of_two_lengths_share_no_row():
+    text = csv_text({"n": [1, 2], "measured": [0.1], "risk": [3, 4]})
+    assert text == "n,measured,risk\n1,,3\n2,,4\n,0.10000000000000001,\n"
 
 
 def test_read_back(tmp_path):
-    write_atomically(tmp_path / "t.csv", "a,b\n1,3\n2,\n")
-    assert read_csv(tmp_path / "t.csv")["b"].tolist() == [3.0]
+    columns = {"n": [1.0, 2.0], "measured": [0.1], "risk": [np.nan, np.inf]}
+    write_atomically(tmp_path / "t.csv", csv_text(columns))
+    for name, column in read_csv(tmp_path / "t.csv").items():
+        np.testing.assert_array_equal(column, columns[name])
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a\n", "a,b\n1,\n2,3\n", "a,b\n1\n", "a,b\n1,2,3\n", "a,a\n1,2\n", "a\n\0\n", "a\n1_x\n"]
+    "text", ["", "a\n", "a,b\n1,1\n,2\n3,3\n", "a,b\n1\n", "a,b\n1,2,3\n", "a,a\n1,2\n", "a\n\0\n", "a\n1_x\n"]
 )
 def test_tables_that_are_refused(tmp_path, text):
     write_atomically(tmp_path / "t.csv", text)
