@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from icl.chapters import CHAPTERS, read_ledger
+from icl.chapters.mlp_benefit import table1
 from icl.chapters.newton_transformers import recipes
 from icl.randomness import entropy
 from press.layout import run_folder
@@ -20,5 +21,10 @@ def test_no_two_streams_of_the_book_are_alike():
             generators[chapter, *key] = np.random.default_rng(seed)
     for seed in sorted({seed for _, seed in recipes.SHIPPED}):
         generators |= {("a shipped training", seed, k): rng for k, rng in enumerate(recipes.generators(seed))}
-    assert len(generators) > 100 and len({name[0] for name in generators}) == len(CHAPTERS) + 1
+    for id in table1.ENTRIES:
+        for seed in (None, *table1.runs().get(id, {})):
+            generators |= {
+                (id, seed, k): np.random.default_rng(numbers) for k, numbers in enumerate(table1.seeds(id, seed))
+            }
+    assert len(generators) > 100 and len({name[0] for name in generators}) == len(CHAPTERS) + 1 + len(table1.ENTRIES)
     assert len({rng.random() for rng in generators.values()}) == len(generators)

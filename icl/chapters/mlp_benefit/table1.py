@@ -141,17 +141,17 @@ def train_entry(
     """
     if id not in ENTRIES:
         raise InputError(f"{id!r} is not an entry of Table 1; take one of {', '.join(ENTRIES)}.")
-    seed, number = check_count("seed", seed, least=0), list(ENTRIES).index(id) + 1
+    seed = check_count("seed", seed, least=0)
     until, law = time.monotonic() + 60 * minutes, law_of(ENTRIES[id])
     config = GPTConfig(**SIZES, mlp=ENTRIES[id].mlp, label_unit=label_unit(law))
 
-    def prepared(name: str, rate: float, *streams: list[int]) -> QueryTraining:
+    def prepared(name: str, rate: float, seed: int | None) -> QueryTraining:
         state = (states or STATES) / f"{id}-{name}.safetensors"
-        return QueryTraining(config, law, rate, *streams, state=state, label=f"{id}, {name}", device=device)
+        return QueryTraining(config, law, rate, *seeds(id, seed), state=state, label=f"{id}, {name}", device=device)
 
     for rate in RATES:
         if rate not in sweeps(path).get(id, {}):
-            training = prepared(f"sweep-{rate:g}", rate, [0, 44, number], [0, 45, number])  # one stream for all rates
+            training = prepared(f"sweep-{rate:g}", rate, None)
             found = training.short(SWEEP, SWEEP_PROMPTS, until)
             if found is None:
                 return None
@@ -159,7 +159,7 @@ def train_entry(
             training.forget()
     rates = sweeps(path)[id]
     rate = min(rates, key=lambda rate: rates[rate].mean)
-    training = prepared(f"seed{seed}", rate, [seed, 42, number], [seed, 43, number])
+    training = prepared(f"seed{seed}", rate, seed)
     trained = training.whole(replace(PLAN, most=most or PLAN.most), TEST_PROMPTS, until)
     if trained is None:
         return None
@@ -173,6 +173,15 @@ def train_entry(
     _add(path, "entries", id, str(seed), _record(settled, found, config.label_unit**2) | kept)
     training.forget(done=settled.stretches.flat)
     return found
+
+
+def seeds(id: str, seed: int | None) -> tuple[list[int], list[int]]:
+    """What a training's two generators start from, that of weights and prompts and that of the test.
+
+    Without `seed` those of an entry's sweep, the same for every rate.
+    """
+    number = list(ENTRIES).index(id) + 1
+    return ([0, 44, number], [0, 45, number]) if seed is None else ([seed, 42, number], [seed, 43, number])
 
 
 def unfinished(id: str, seed: int, path: Path = RESULTS) -> bool:
