@@ -15,7 +15,7 @@ from icl.models.gpt import GPT, GPTConfig
 from icl.optimisers import Schedule
 from icl.prompts import PromptLaw
 from icl.settling import Plan, Settled, states, train_until_flat
-from icl.training import train
+from icl.training import BINS, thinned, train
 
 BATCH, QUERIES = 64, 20
 SLICE = 100  # steps between two saves
@@ -62,6 +62,32 @@ class QueryTraining:
         self.seconds = time.process_time() - began
         return None if found is None else (found, self._tested(found.model, prompts))
 
+    def record(self, settled: Settled, loss: Estimate, earlier: dict | None) -> dict:
+        """All that is kept of a whole training as JSON: losses raw and divided by d, curve and last stretches raw.
+
+        `earlier` is what was kept of the same training with fewer steps, whose losses stay under "shorter".
+        """
+        curve, scale, d = settled.curve, self.config.label_unit**2, self.config.d
+        ends = np.array_split(np.arange(len(curve)) + 1, min(BINS, len(curve)))
+        return {
+            "loss": float(loss.mean),
+            "stderr": float(loss.stderr),
+            "loss_per_dimension": float(loss.mean / d),
+            "stderr_per_dimension": float(loss.stderr / d),
+            "settled": settled.stretches.flat,
+            "constant_steps": settled.constant,
+            "last_stretches": [
+                {"loss": part.mean * scale, "stderr": part.stderr * scale, "steps": part.count}
+                for part in (settled.stretches.first, settled.stretches.second)
+            ],
+            "steps": [int(part[-1]) for part in ends],
+            "curve": thinned(curve * scale),
+            "muon": self.muon,
+            "core_seconds": round(self.core_seconds(len(curve))),
+            "made_with": made_with(self.device),
+            "shorter": _shorter(earlier, settled.constant),
+        }
+
     def core_seconds(self, steps: int) -> float:
         """Of one core (of the host, where a GPU trains), a step's of those since the last start times all steps."""
         return self.seconds / max(1, self.asked) * steps
@@ -77,6 +103,15 @@ class QueryTraining:
 
     def _tested(self, model, prompts):
         return tested(model, self.law, prompts, np.random.default_rng(self.test_seed))
+
+
+def _shorter(run: dict | None, constant: int) -> list[dict]:
+    """The losses of the same training with fewer steps at constant rates, from the `run` that was kept."""
+    if run is None:
+        return []
+    one = {"constant_steps": run["constant_steps"], "steps": run["steps"][-1]}
+    every = [*run["shorter"], one | {key: run[key] for key in ("loss", "stderr")}]
+    return [shorter for shorter in every if shorter["constant_steps"] < constant]
 
 
 def made_with(device: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""Chapter 4's picture of the trainings behind Table 1."""
+"""Chapter 4's picture and table of the trainings behind Table 1."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ def curves(path: Path = table1.RESULTS) -> Figure:
     found, known = table1.runs(path), float(table1.SIZES["d"])  # tr(H Psi): left of a label whose mean task is known
     columns = {"of_the_mean": np.array([known])}
     with style():
-        figure, axes = canvas(1, 2, height=3.7, sharey=True)
+        figure, axes = canvas(1, 2, height=3.7, sharex=True, sharey=True)
         for axis, mean in zip(axes, sorted({entry.mean for entry in table1.ENTRIES.values()}), strict=True):
             axis.axhline(known, color=COLOURS["zero"], linewidth=1.3, label="the mean alone")
             for id, entry in table1.ENTRIES.items():
@@ -28,9 +29,46 @@ def curves(path: Path = table1.RESULTS) -> Figure:
                     columns |= {f"{name}_step": np.array(run["steps"]), name: np.array(run["curve"])}
             axis.set(yscale="log", xlabel="step", title=f"task mean {mean:g} in each coordinate")
         axes[0].set(ylabel="training loss")
-        axes[1].legend(fontsize=9, loc="upper right")
+        axes[0].legend(fontsize=9, loc="upper right", bbox_to_anchor=(1, 0.9))
     alt = (
         "Training loss of GPT-2s with and without the MLP against the step, for task mean zero and a vector of tens,"
         " with a dashed line at each printed test loss and a grey line for the loss of knowing the mean task alone."
     )
     return Figure("table1_curves", figure, columns, alt)
+
+
+HEAD = (
+    *("task mean", "MLP", "printed", "seed"),
+    *("test loss, raw", "divided by d", "steps", "core minutes", "settled"),
+)
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Every training of Table 1 in the file at `path`, a row each; an entry without one has a row that says so."""
+
+    path: Path = table1.RESULTS
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells under HEAD."""
+        found, rows = table1.runs(self.path), []
+        for id, entry in table1.ENTRIES.items():
+            named = (f"{entry.mean:g}", "with" if entry.mlp else "without", f"{entry.printed:g}")
+            for seed, run in found.get(id, {}).items():
+                raw = f"{run['loss']:.5f} ± {run['stderr']:.5f}"
+                divided = f"{run['loss_per_dimension']:.6f} ± {run['stderr_per_dimension']:.6f}"
+                cost = f"{run['steps'][-1]:,}", f"{run['core_seconds'] / 60:.0f}"
+                rows.append((*named, str(seed), raw, divided, *cost, "yes" if run["settled"] else "no"))
+            if id not in found:
+                rows.append((*named, "–", *["no training yet"] * 2, *["–"] * 3))
+        return rows
+
+    def _repr_html_(self) -> str:
+        row = lambda cells: "<tr>" + "".join(
+            f'<td data-label="{name}">{cell}</td>' for name, cell in zip(HEAD, cells, strict=True)
+        ) + "</tr>"  # fmt: skip
+        head, body = "".join(f"<th>{name}</th>" for name in HEAD), "".join(map(row, self.rows()))
+        return f'<table class="icl-claims"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    def __repr__(self) -> str:
+        return "\n".join(" | ".join(row) for row in (HEAD, *self.rows()))

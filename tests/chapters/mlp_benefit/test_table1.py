@@ -183,6 +183,48 @@ def test_what_is_missing_is_said_with_the_command():
         table1.train_entry(FIRST, -1)
 
 
+@pytest.mark.parametrize("loss, flat, decides", [(0.001, False, True), (0.004, False, False), (0.004, True, True)])
+def test_a_loss_above_the_printed_one_decides_only_when_settled(tmp_path, monkeypatch, loss, flat, decides):
+    monkeypatch.setattr(settling.Stretches, "flat", flat)
+    monkeypatch.setattr(query_training, "tested", lambda *rest: Estimate(loss, 0.0001, 4000))
+    path = tmp_path / "t.json"
+    table1.train_entry(FIRST, 0, path, states=tmp_path, most=2)
+    told = "above the printed loss but not settled (0.004 ± 0.0001 raw, mean of 1 training): "
+    undecided = NotRun(f"{told}python -m icl train table1 goes on")
+    assert table1.results("quick", path)[FIRST] == (Estimate(loss, 0.0001, 4000) if decides else undecided)
+    if not decides:
+        table1.train_entry(FIRST, 0, path, states=tmp_path)
+        assert table1.results("quick", path)[FIRST] == NotRun(f"{told}no longer training is planned")
+
+
+def test_one_training_that_has_not_settled_leaves_the_entry_open(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    for seed, flat in enumerate((True, False)):
+        monkeypatch.setattr(settling.Stretches, "flat", flat)
+        table1.train_entry(FIRST, seed, path, states=tmp_path)
+    assert "mean of 2 trainings" in table1.results("quick", path)[FIRST].reason
+
+
+def test_the_floors_of_attention_at_the_size_of_the_table(monkeypatch):
+    monkeypatch.undo()  # d = 20, n = 40
+    found = table1.floors()
+    assert found == pytest.approx(dict(lsa=114.14973, heads=11.872777, ltb=6.8852459, zero=6.8852459), rel=1e-7)
+
+
+def test_the_table_has_a_row_for_every_training_and_both_units(tmp_path):
+    path = tmp_path / "t.json"
+    for seed in (0, 1):
+        table1.train_entry(LAST, seed, path, states=tmp_path)
+    rows, run = pictures.Trainings(path).rows(), table1.runs(path)[LAST][1]
+    assert [row[:4] for row in rows[-2:]] == [("10", "without", "8.871", seed) for seed in "01"] and len(rows) == 5
+    assert rows[0][3:] == ("–", "no training yet", "no training yet", "–", "–", "–")
+    raw, divided = (float(cell.partition(" ±")[0]) for cell in rows[-1][4:6])
+    assert raw == pytest.approx(run["loss"], abs=1e-5) and divided == pytest.approx(raw / 2, abs=1e-5)
+    assert rows[-1][6] == str(run["steps"][-1]) and rows[-1][8] == ("yes" if run["settled"] else "no")
+    page = pictures.Trainings(path)._repr_html_()
+    assert page.count("<tr>") == 6 and page.count("<td") == 5 * len(pictures.HEAD)
+
+
 def test_results_of_other_settings_and_altered_ones_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "t.json"
     table1.train_entry(FIRST, 0, path, states=tmp_path)
@@ -201,12 +243,14 @@ def test_the_paper_profile_trains_what_is_missing_where_there_is_a_gpu(tmp_path,
     path, trained = tmp_path / "t.json", []
     table1.train_entry(FIRST, 0, path, states=tmp_path)
     monkeypatch.setattr(table1, "train_entry", lambda id, seed, at, *, device: trained.append((id, seed, at, device)))
+    missing = [id for id in table1.ENTRIES if id != FIRST]
     found = table1.results("quick", path)
-    assert [id for id in found if isinstance(found[id], Estimate)] == [FIRST] and not trained
+    none = NotRun(f"no result yet: {table1.COMMAND} makes one")
+    assert [id for id in found if found[id] == none] == missing and not trained
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert table1.results("standard", path) == found and not trained
     table1.results("paper", path)
-    assert trained == [(id, 0, path, "cuda") for id in table1.ENTRIES if id != FIRST]
+    assert trained == [(id, 0, path, "cuda") for id in missing]
 
 
 def test_from_the_command_line(tmp_path, monkeypatch):
