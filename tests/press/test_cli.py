@@ -192,5 +192,5 @@ def test_a_notebook_without_a_chapter_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(cli, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(cli, "CHAPTERS", {})
     (tmp_path / "07_mine.py").write_text("# %%\n")
-    with pytest.raises(InputError, match="no chapter has the notebook 07_mine: .* chapter.toml"):
+    with pytest.raises(InputError, match="no chapter has the notebook 07_mine: .*chapter.toml"):
         CliRunner().invoke(cli.commands, ["sync"], catch_exceptions=False, standalone_mode=False)
