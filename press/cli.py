@@ -13,7 +13,7 @@ from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import PROFILES, check_profile
 from icl.validation import InputError
-from press.layout import BASELINES, HTML, ROOT, WorkflowError, run_folder
+from press.layout import BASELINES, HTML, NOTEBOOKS, ROOT, WorkflowError, run_folder
 
 profile_option = click.option(
     "--profile",
@@ -225,6 +225,11 @@ def sync():
     for name, chapter in CHAPTERS.items():
         (chapter.folder / "__init__.py").touch()
         click.echo(str(synchronise(name)))
+    if others := sorted(path.stem for path in NOTEBOOKS.glob("*.py") if path.stem not in CHAPTERS):
+        raise InputError(
+            f"no chapter has the notebook {', '.join(others)}: its number and its folder's name are those of an "
+            f"icl/chapters/NAME/chapter.toml; trials/tiny_chapter has an example."
+        )
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
-from icl.chapters import check_parameters, read_ledger
+from icl.chapters import catalogue, check_parameters, citations, read_ledger
 from icl.files import dumps, read_sealed, sealed, sha256, write_atomically
 from icl.parallel import cores
 from icl.parameters import Parameters
@@ -43,11 +43,14 @@ def run_chapter(
 
     Writes `<chapter>.ipynb`, `<chapter>.json`, `<chapter>.provenance.json` and the folder `<chapter>/` of figures
     into `out`; `environment` changes the kernel's environment variables. Raises InputError, before a kernel starts, for
-    bad parameters or ICL_CORES, an unpaired notebook, a missing kernel, a folder that cannot be written or holds files
-    of the same names that no run made; WorkflowError when a cell fails, leaving earlier results as they were, or when
-    the folder was cleared meanwhile. A second run of the same chapter into the same folder waits for the first.
+    bad parameters or ICL_CORES, a claim of an unknown paper, an unpaired notebook, a missing kernel, a folder that
+    cannot be written or holds files of the same names that no run made; WorkflowError when a cell fails, leaving
+    earlier results as they were, or when the folder was cleared meanwhile. A second run of the same chapter into the
+    same folder waits for the first.
     """
     parameters = parameters or check_parameters(chapter)
+    for entry in catalogue(chapter).values():
+        citations.papers(entry["source"])  # refuses a paper that the bibliography does not have
     cores()  # refuses a bad ICL_CORES before a kernel starts
     notebook = check_pair(chapter)
     _check_kernel()

@@ -15,6 +15,7 @@ from support import ends
 from icl import __version__
 from icl.chapters import CHAPTERS, catalogue
 from icl.files import write_atomically
+from icl.validation import InputError
 from press import book, cli
 from press.layout import ROOT, WorkflowError
 
@@ -185,3 +186,11 @@ def test_an_interrupt_is_one_line(tmp_path):
     said = run.communicate(timeout=60)[1].splitlines()
     assert run.returncode == 130 and visible(tmp_path) == [] and not list(tmp_path.glob(".*.scratch-*"))
     assert [line.partition(":")[0] for line in said if line] == [FIRST, "icl"] and "interrupted" in said[-1]
+
+
+def test_a_notebook_without_a_chapter_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(cli, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(cli, "CHAPTERS", {})
+    (tmp_path / "07_mine.py").write_text("# %%\n")
+    with pytest.raises(InputError, match="no chapter has the notebook 07_mine: .*chapter.toml"):
+        CliRunner().invoke(cli.commands, ["sync"], catch_exceptions=False, standalone_mode=False)

@@ -147,3 +147,12 @@ def test_the_ledger_comes_last_and_goes_first(small, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="died"):
         run_chapter("small", out)
     assert "small.ipynb" in moved and not (out / "small.json").exists()
+
+
+def test_a_paper_that_nobody_knows_stops_before_a_kernel_starts(small, tmp_path, monkeypatch):
+    small()
+    entry = {"source": "Nobody and Noone (2031), Theorem 1"}
+    monkeypatch.setitem(CHAPTERS, "small", replace(CHAPTERS["small"], claims={"a.b": entry}))
+    with pytest.raises(InputError, match="Nobody and Noone \\(2031\\) is not in references.bib"):
+        run_chapter("small", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
