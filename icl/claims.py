@@ -3,6 +3,9 @@ r"""A claim: what was predicted, what was measured, the verdict, and how a page 
 An equality holds when |measured − predicted| ≤ tolerance + 5 · stderr, and fails otherwise. A bound holds when the
 measurement keeps it, up to its tolerance; it fails when it is missed by more than tolerance + 5 · stderr; between the
 two it is undecided.
+
+A claim that states a formula has a near miss beside it, the most natural wrong one: where that would hold as well, the
+claim says too little.
 """
 
 import html
@@ -50,6 +53,9 @@ class Claim(Strict):
     verdict: Literal[HOLDS, UNDECIDED, FAILS, NOT_RUN]
     reason: str = ""
     cell: int | None = None  # number of the notebook cell that decided it
+    near_miss: str = ""  # the most natural wrong formula, in words
+    near: Number | None = None  # what it predicts
+    cannot_tell: str = ""  # where there is no near miss: what the claim cannot tell apart, and why
 
     def _repr_html_(self) -> str:
         return claims_table([self])
@@ -80,11 +86,25 @@ def excess(claim: Claim) -> float:
 
 def verdict(claim: Claim) -> str:
     """What the numbers of a claim that was run say: «holds», «undecided» (a bound only) or «fails»."""
-    beyond, most = excess(claim), claim.tolerance + STANDARD_ERRORS * claim.stderr
+    beyond, most = excess(claim), allowance(claim)
     kept = most if claim.relation == "equal" else claim.tolerance
     if beyond <= kept:  # NaN compares false: fails
         return HOLDS
     return UNDECIDED if beyond <= most else FAILS
+
+
+def off(claim: Claim) -> float:
+    """How far the measurement is from the near miss, or beyond it as a bound, in units of what the claim allows.
+
+    Above 1 the near miss fails.
+    """
+    beyond, allowed = excess(claim.model_copy(update={"predicted": claim.near})), allowance(claim)
+    return beyond / allowed if allowed else math.copysign(math.inf, beyond) if beyond else 0.0
+
+
+def allowance(claim: Claim) -> float:
+    """How far off a claim may be before it fails: its tolerance and five standard errors."""
+    return claim.tolerance + STANDARD_ERRORS * claim.stderr
 
 
 def explanation(claim: Claim) -> tuple[str, str] | None:

@@ -68,10 +68,13 @@ class Ledger:
     def claims(self, found: dict[str, tuple]) -> Claims:
         """Decide claims, `{id: (predicted, measured), …}`, and return them as the table that is shown.
 
+        A third number is what the catalogue's `near_miss`, the most natural wrong formula, predicts.
+
         `measured` is a number (exact), an `Estimate`, or `NotRun` with the reason, beside which the prediction is
         left out. A prediction that was itself sampled is an `Estimate` too; its error then counts as well. A failing
         claim carries the catalogue's `fails`, the published explanation. Raises InputError for an id that is not in
-        the catalogue or decided twice, and for a standard error that is not ≥ 0; a `measured` that is not finite fails.
+        the catalogue or decided twice, for a standard error that is not ≥ 0, and for a near miss without words or
+        words without its number; a `measured` that is not finite fails.
         """
         return Claims(self._decide(id, *pair) for id, pair in found.items())
 
@@ -118,7 +121,7 @@ class Ledger:
     def _repr_html_(self) -> str:
         return claims_table(self._claims.values())
 
-    def _decide(self, id: str, predicted, measured) -> Claim:
+    def _decide(self, id: str, predicted, measured, near=None) -> Claim:
         if id not in self._catalogue:
             raise InputError(f"{id!r} is not in the catalogue of {self.chapter}; add its statement and source there.")
         if id in self._claims:
@@ -129,7 +132,7 @@ class Ledger:
             numbers = dict.fromkeys(("predicted", "measured", "stderr", "tolerance"))
             claim = Claim(id=id, **described, **numbers, verdict=NOT_RUN, reason=measured.reason, cell=running_cell())
         else:
-            numbers = _numbers(id, entry, predicted, measured)
+            numbers = _numbers(id, entry, predicted, measured, near)
             claim = Claim(id=id, **described, **numbers, verdict=FAILS, cell=running_cell())
             decided = verdict(claim)
             reason = entry["fails"] if decided == FAILS else ""
@@ -138,18 +141,26 @@ class Ledger:
         return claim
 
 
-def _numbers(id: str, entry: dict, predicted, measured) -> dict[str, float]:
+def _numbers(id: str, entry: dict, predicted, measured, near) -> dict[str, float]:
     """A claim's numbers; raises InputError for one that is none, or a standard error that makes no sense."""
     pair = [value if isinstance(value, Estimate) else Estimate(value, 0.0, 1) for value in (predicted, measured)]
     try:
         predicted, measured = (float(value.mean) for value in pair)
         errors = [float(value.stderr) for value in pair]
+        near = None if near is None else float(near)
     except (TypeError, ValueError):
         raise InputError(f"{id}: give a number, an Estimate or NotRun(reason), not {measured!r}.") from None
     if not all(math.isfinite(error) and error >= 0 for error in errors):
         raise InputError(f"{id}: the standard error must be finite and at least 0, not {max(errors, key=abs)}.")
+    if (near is None) == bool(entry.get("near_miss")):
+        raise InputError(f"{id}: the near miss's number and its words in chapter.toml go together; give both or none.")
     tolerance = entry["atol"] + entry["rtol"] * abs(predicted)
-    return {"predicted": predicted, "measured": measured, "stderr": float(np.hypot(*errors)), "tolerance": tolerance}
+    return {
+        "predicted": predicted,
+        "measured": measured,
+        "stderr": float(np.hypot(*errors)),
+        "tolerance": tolerance,
+    } | ({} if near is None else {"near": near})
 
 
 def running_cell() -> int | None:

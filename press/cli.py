@@ -219,7 +219,11 @@ def train(recipe, seed, out, anew, minutes, device):
 
 @commands.command()
 def sync():
-    """Write every notebook's .ipynb from its .py, without outputs, and make each chapter's folder a package."""
+    """Write every notebook's .ipynb from its .py, without outputs, and make each chapter's folder a package.
+
+    \f
+    Raises InputError for a notebook that belongs to no chapter.
+    """
     from press.notebooks import synchronise
 
     for name, chapter in CHAPTERS.items():

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from icl.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Claims, claims_table, explanation, verdict
+from icl.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Claim, Claims, claims_table, explanation, off, verdict
 
 
 def claim(relation="equal", **numbers):
@@ -93,3 +93,24 @@ def test_several_claims_are_one_table_and_a_line_each():
 )
 def test_digits_follow_the_standard_error(measured, stderr, shown):
     assert f">{shown}</td>" in claim(measured=measured, stderr=stderr)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "relation, near, stderr, far",
+    [
+        ("equal", 12.0, 0.0, 4.0),  # the measured 10 is 2 away, and 0.5 is allowed
+        ("equal", 12.0, 0.1, 2.0),
+        ("equal", 8.0, 0.0, 4.0),
+        ("equal", 10.25, 0.0, 0.5),
+        ("at most", 8.0, 0.0, 4.0),  # as a bound of 8, a measured 10 fails
+        ("at most", 12.0, 0.0, -4.0),  # as one of 12 it holds: not told apart
+        ("at least", 12.0, 0.0, 4.0),
+    ],
+)
+def test_how_far_off_a_near_miss_is(relation, near, stderr, far):
+    assert off(claim(relation, near=near, stderr=stderr)) == pytest.approx(far)
+
+
+@pytest.mark.parametrize("near, far", [(10.0, 0.0), (11.0, math.inf)])
+def test_where_nothing_is_allowed_any_difference_is_too_far(near, far):
+    assert off(claim(near=near, tolerance=0.0)) == far

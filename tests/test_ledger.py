@@ -57,6 +57,23 @@ def test_a_failing_claim_carries_the_published_reason(ledger):
     assert (failing.verdict, failing.reason, holding.verdict, holding.reason) == (FAILS, "too small.", HOLDS, "")
 
 
+def test_a_near_miss_has_words_and_a_number(ledger, monkeypatch):
+    monkeypatch.setitem(CATALOGUE, "a.equal", CATALOGUE["a.equal"] | {"near_miss": "n for n + 1"})
+    for claim in ({"a.equal": (1, 1)}, {"a.most": (1, 1, 2)}):
+        with pytest.raises(InputError, match="its words in chapter.toml go together"):
+            ledger.claims(claim)
+    skipped = ledger.claims({"a.equal": (1, NotRun("why not"), 2)})[0]
+    assert (skipped.near, skipped.near_miss) == (None, "n for n + 1")
+
+
+def test_a_near_miss_is_kept(ledger, tmp_path, monkeypatch):
+    monkeypatch.setitem(CATALOGUE, "a.equal", CATALOGUE["a.equal"] | {"near_miss": "n for n + 1"})
+    ledger.claims({"a.equal": (1, 1.5, np.float64(2)), "a.most": (1, 1), "a.least": (1, 1)})
+    ledger.save()
+    claim = ledgers.claims_of(read_ledger(tmp_path, CHAPTER))[0]
+    assert (claim.near, claim.near_miss, claim.tolerance) == (2.0, "n for n + 1", 0.6)
+
+
 @pytest.mark.parametrize("stderr", [-1.0, math.nan, math.inf])
 @pytest.mark.parametrize("place", [0, 1])
 def test_error_bars_must_make_sense(ledger, stderr, place):
@@ -109,6 +126,7 @@ def test_numbers_that_are_not_finite_are_text_in_the_file_and_numbers_again_when
 def test_catalogues_are_complete(chapter):
     for id, entry in catalogue(chapter).items():
         fields = {"source", "statement", "method", "relation", "rtol", "atol", "headline", "fails"}
+        fields |= {"near_miss", "cannot_tell"}
         assert set(entry) == fields, id
         assert entry["method"] in DRIFT and entry["relation"] in ("equal", "at most", "at least"), id
         assert entry["statement"].endswith("."), id

@@ -32,6 +32,8 @@ class _Entry(Strict):
     atol: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     headline: str = ""
     fails: str = ""
+    near_miss: str = ""
+    cannot_tell: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ def catalogue(name: str) -> dict[str, dict]:
     """The claims of a chapter by id, in the order of the page. Raises InputError for an unknown chapter.
 
     A claim with a `headline`, the theorem in words, stands in the table of theorems on the front page. One with `fails`
-    is published as failing, with these words.
+    is published as failing, with these words. `near_miss` is the most natural wrong formula, in words; the notebook
+    gives its number. Where none would fail, `cannot_tell` says what the claim cannot tell apart.
     """
     return CHAPTERS[check_chapter(name)].claims
 

@@ -11,6 +11,7 @@ from icl.claims import (
     Claim,
     explanation,
     measured_text,
+    off,
     predicted_text,
     shown_number,
     verdict_mark,
@@ -79,6 +80,10 @@ def _card(chapter: str, claim: Claim) -> str:
         ]
     if explained := explanation(claim):
         facts.append((explained[0], html.escape(explained[1])))
+    if claim.near is not None:
+        facts.append(("near miss", _near_miss(claim)))
+    if claim.cannot_tell:
+        facts.append(("cannot tell", html.escape(claim.cannot_tell)))
     facts += [
         ("source", html.escape(claim.source)),
         ("how measured", _METHODS[claim.method]),
@@ -97,6 +102,13 @@ def _tolerance(claim: Claim) -> str:
     fixed = shown_number(claim.tolerance, 1) if claim.tolerance else ""
     statistical = "5 standard errors" if claim.stderr else ""
     return " + ".join(filter(None, [fixed, statistical])) or "no difference"
+
+
+def _near_miss(claim: Claim) -> str:
+    """The wrong formula, what it predicts, and how far off that is."""
+    far = off(claim)
+    told = f"off by {shown_number(far, 2)} times what is allowed" if far > 1 else "not told apart at these parameters"
+    return f"{html.escape(claim.near_miss)}: {shown_number(claim.near)}, {told}"
 
 
 def _numbered(chapter: str) -> str:

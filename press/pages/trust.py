@@ -19,6 +19,7 @@ _LOOSE = max(_LIMITS)
 def complete(tree: Path, profile: str) -> None:
     """Write the generated tables into a staged tree."""
     measured = {"drift": _drift(), "trials": _trials(), "mutants": _mutants(), "newest": _newest(), "times": _times()}
+    measured["processors"] = _processors()
     compared = [name for name in CHAPTERS if (BASELINES / profile / name).is_dir()]
     found = [compare(run_folder(profile), BASELINES / profile, name) for name in compared]
     none = f"There are no baselines for the profile `{profile}`."
@@ -126,6 +127,17 @@ def _newest() -> str:
     pairs = [f"{name} {locked or '–'} → {here or '–'}" for name, (locked, here) in changed.items()]
     versions = ["", "```{admonition} The lock's versions → the newest", ":class: dropdown", ", ".join(pairs), "```"]
     return "\n".join([text, "", head, *rows, *(versions if pairs else [])])
+
+
+def _processors() -> str:
+    if (content := _measured("processors")) is None:
+        return _missing("processors")
+    rows = [
+        f"| {name} | {found['passed']:,} | {', '.join(_broken(test, code=True) for test in found['failed']) or 'none'} |"
+        for name, found in content["settings"].items()
+    ]
+    head = "| the processor | unit tests passed | failed |\n|---|---|---|"
+    return "\n".join([f"On a processor {content['processor']}:", "", head, *rows])
 
 
 def _times() -> str:

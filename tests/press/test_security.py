@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 
+import nbformat
 import pytest
 
-from icl.claims import claims_table
+from icl.claims import Claim, claims_table
+from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT
 from press.pages import claim_cards
 
@@ -115,14 +117,12 @@ def test_pages_escape_what_a_ledger_and_parameters_hold():
         id=MARKUP, source=MARKUP, statement=MARKUP, method="exact", relation="equal", predicted=None,
         measured=None, stderr=None, tolerance=None, verdict="not run at this profile", reason=MARKUP,
     )  # fmt: skip
-    ledger = dict(
-        chapter="01_one_step_gd",
-        parameters={"d": MARKUP},
-        claims=[claim],
-        numbers={"x": 1.0},
-        figures={},
-        notebook=None,
+    fields = dict(
+        near=2.0, near_miss=MARKUP, cannot_tell=MARKUP, predicted=1.0, measured=1.0, stderr=0.0, tolerance=0.0
     )
-    page = claim_cards.claims_page([ledger])
-    assert MARKUP not in page and page.count("&lt;script") >= 4
+    claims = [Claim(**claim), Claim(**claim | fields | {"verdict": "fails"})]
+    ledger = {"parameters": {"d": MARKUP}}
+    chapter = FinishedChapter("01_one_step_gd", ledger, claims, nbformat.v4.new_notebook(), {}, 1)
+    page = claim_cards.claims_page(FinishedRun("quick", ROOT, (chapter,)))
+    assert MARKUP not in page and page.count("&lt;script") >= 11
     assert "<script" not in claims_table([])

@@ -23,6 +23,7 @@ def test_what_was_not_measured_says_so(measured):
     assert trust._mutants() == "Not measured yet: `make mutants` does it."
     assert trust._times() == "Not measured yet: `make times` does it."
     assert trust._newest() == "Not measured yet: `make newest` does it."
+    assert trust._processors() == "Not measured yet: `make processors` does it."
     assert trust._trials().count("Not measured yet") == 2
 
 
@@ -43,6 +44,14 @@ def test_what_was_measured_is_shown(measured):
     resume = {"kills": 20, "while_running": 18, "seconds_undisturbed": 200, "different": 0}
     write_atomically(measured / "trials.json", sealed({"same": {"files": 12345, "different": 0}, "resume": resume}))
     assert "Of 12,345 files, 0 differed." in trust._trials() and "Of 20 kills, 18 struck" in trust._trials()
+
+
+def test_tests_that_failed_on_another_processor_are_named(measured):
+    settings = {"as it is": {"passed": 2000, "failed": []}, "older": {"passed": 1999, "failed": ["tests/test_x.py::t"]}}
+    write_atomically(measured / "processors.json", sealed({"processor": "Z80", "settings": settings}))
+    shown = trust._processors()
+    assert shown.startswith("On a processor Z80:") and "| as it is | 2,000 | none |" in shown
+    assert "| older | 1,999 | <code" in shown and "test_x.py::t" in shown.replace("<wbr>", "")
 
 
 def comparison(claims=(), **shares):
