@@ -132,9 +132,9 @@ def _newest() -> str:
 def _processors() -> str:
     if (content := _measured("processors")) is None:
         return _missing("processors")
+    failed = lambda tests: ", ".join(_broken(test, code=True) for test in tests) or "none"
     rows = [
-        f"| {name} | {found['passed']:,} | {', '.join(_broken(test, code=True) for test in found['failed']) or 'none'} |"
-        for name, found in content["settings"].items()
+        f"| {name} | {found['passed']:,} | {failed(found['failed'])} |" for name, found in content["settings"].items()
     ]
     head = "| the processor | unit tests passed | failed |\n|---|---|---|"
     return "\n".join([f"On a processor {content['processor']}:", "", head, *rows])
