@@ -177,6 +177,7 @@ def test_an_interrupt_is_one_line(tmp_path):
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     while not list(tmp_path.glob(".*.scratch-*")):
         assert run.poll() is None
