@@ -90,6 +90,28 @@ def test_deviations_in_per_cent_with_five_standard_errors():
     np.testing.assert_allclose(columns["risk_five_stderr"], 2.5)
 
 
+def test_one_curve_for_all_families():
+    """n·eta* = 1 / (1 + h/n): points of two families on one curve, and one that never starts."""
+    chosen = {name: FAMILIES[name] for name in ("linear", "sign", "quadratic")}
+    half, lengths = {"linear": 4.0, "sign": 9.0, "quadratic": np.inf}, [1, 10, 100]
+    found = {name: [Estimate(1 / (n + h), 0.01 / n, 9) for n in lengths] for name, h in half.items()}
+    columns = nonlinear.one_curve(chosen, half, lengths, found).columns
+    for name in ("linear", "sign"):
+        np.testing.assert_allclose(columns[name], 1 / (1 + 1 / columns[f"{name}_over_h"]))
+        np.testing.assert_allclose(columns[f"{name}_stderr"], 0.01)
+    assert columns["curve_over_h"][0] < 1 / 9 and columns["curve_over_h"][-1] > 100 / 4
+    np.testing.assert_allclose(columns["quadratic"], 0)
+
+
+def test_penalties_of_a_step_in_one_direction():
+    C1, C2 = np.diag([4.0, 1]), np.diag([2.0, 1])
+    gap = nonlinear.Gap(C1, C2, 5.0, 10, SEEN, SEEN)
+    columns = nonlinear.penalties({"A": gap, "B": gap}).columns
+    step = columns["panel0_step"] / 10
+    np.testing.assert_allclose(columns["panel0_plain"], 5 - 2 * 3 * step + 5 * step**2)
+    assert columns["panel0_plain"].min() == pytest.approx(5 - 9 / 5)
+
+
 def test_parts_of_the_risk_add_up():
     chosen = {name: FAMILIES[name] for name in ("sign", "sine")}
     moments = {name: targets.moments(name, 3) for name in chosen}

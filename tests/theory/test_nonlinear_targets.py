@@ -1,6 +1,7 @@
 """Theorem 3's closed forms against Monte Carlo, quadrature, limits and printed reference numbers."""
 
 import numpy as np
+import page_code
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,9 +11,11 @@ from scipy.stats import norm
 from icl.chapters.nonlinear_targets.experiments import measure, moments_by_sampling
 from icl.targets import ASYMMETRIC, FAMILIES, TargetLaw, mixture_covariates, sphere_covariates
 from icl.theory import nonlinear_targets as theory
-from icl.theory import one_step_gd, sign_symmetry
+from icl.theory import one_step_gd
 from icl.validation import InputError
 
+CHAPTER = "03_nonlinear_targets"
+TURNS = page_code.functions(CHAPTER, "turns").turns
 ALL = FAMILIES | ASYMMETRIC
 names = st.sampled_from(sorted(ALL))
 
@@ -32,7 +35,7 @@ def test_moments_are_those_of_the_sampler(name, d):
 def test_step_and_risk_are_the_vertex_of_the_measured_parabola(name):
     d, n, sigma2 = 3, 7, 0.6
     exact = theory.moments(name, d)
-    found = measure(TargetLaw(FAMILIES[name], d, n, sigma2), 60_000, np.random.default_rng(32))
+    found = measure(TargetLaw(FAMILIES[name], d, n, sigma2), TURNS, 60_000, np.random.default_rng(32))
     for truth, estimate in (
         (theory.step_size(exact, n, sigma2), found.step_size),
         (theory.minimal_risk(exact, n, sigma2), found.risk),
@@ -49,7 +52,7 @@ def test_other_covariates(covariates, fourth):
     d, n, sigma2 = 4, 8, 0.5
     exact = theory.linear_with_covariates(d, 1.0, fourth(d))
     law = TargetLaw(FAMILIES["linear"], d, n, sigma2, covariates)
-    found = measure(law, 50_000, np.random.default_rng(33))
+    found = measure(law, TURNS, 50_000, np.random.default_rng(33))
     assert abs(found.step_size.mean - theory.step_size(exact, n, sigma2)) <= 5 * found.step_size.stderr
     assert abs(found.risk.mean - theory.minimal_risk(exact, n, sigma2)) <= 5 * found.risk.stderr
 
@@ -126,20 +129,28 @@ def test_long_contexts(name):
     assert n * theory.step_size(m, n, 0.3) == pytest.approx(0 if name == "quadratic" else 1, rel=1e-6)
 
 
+def counterexample_b(variances, n, sigma2):
+    """What the page's `optima` says of w'x with w ~ N(0, diag(variances))."""
+    optima = page_code.functions(CHAPTER, "optima", sigma2=sigma2).optima
+    Psi = np.diag(np.asarray(variances, dtype=float))
+    C1 = n * ((n + 1) * Psi + (np.trace(Psi) + sigma2) * np.eye(len(Psi)))
+    return optima(C1, n * Psi, np.trace(Psi))
+
+
 def test_counterexamples():
-    cube = sign_symmetry.signed_cube(2, 10, 0.25)
-    assert cube.risk == pytest.approx(10.901007, abs=1e-6)
-    assert cube.scalar_risk == pytest.approx(11.230149, abs=1e-6)
-    uneven = sign_symmetry.uneven_linear([4, 1, 0.25], 10, 0.25)
-    assert np.diag(10 * uneven.preconditioner) == pytest.approx([0.808081, 0.606061, 0.303030], abs=1e-6)
-    assert (uneven.risk, uneven.scalar_risk) == pytest.approx((1.585859, 1.787879), abs=1e-6)
+    optima = page_code.functions(CHAPTER, "optima", sigma2=0.25).optima
+    C1, C2 = 10 * np.diag([105.25, 15.25]) + 9 * 10 * 9 * np.diag([1, 0]), 90 * np.diag([1, 0])
+    cube = optima(C1, C2, 15)
+    assert cube["risk"] == pytest.approx(10.901007, abs=1e-6)
+    assert cube["plain_risk"] == pytest.approx(11.230149, abs=1e-6)
+    uneven = counterexample_b([4, 1, 0.25], 10, 0.25)
+    assert (uneven["risk"], uneven["plain_risk"]) == pytest.approx((1.585859, 1.787879), abs=1e-6)
 
 
 def test_even_variances_have_no_penalty():
-    exact = sign_symmetry.uneven_linear([1, 1, 1, 1], 6, 0.7)
-    assert exact.scalar_risk == pytest.approx(exact.risk, rel=1e-14)
-    assert exact.risk == pytest.approx(one_step_gd.minimal_risk(4, 6, 0.7), rel=1e-14)
-    assert exact.scalar_step == pytest.approx(one_step_gd.step_size(4, 6, 0.7), rel=1e-14)
+    exact = counterexample_b([1, 1, 1, 1], 6, 0.7)
+    assert exact["penalty"] == pytest.approx(0, abs=1e-14)
+    assert exact["risk"] == pytest.approx(one_step_gd.minimal_risk(4, 6, 0.7), rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +161,6 @@ def test_even_variances_have_no_penalty():
         (lambda: theory.step_size(theory.sign(3), 0, 0.1), "n must be a whole number"),
         (lambda: theory.minimal_risk(theory.sign(3), 5, -1.0), "sigma2 must be a finite number"),
         (lambda: theory.step_size(theory.Moments(2, 0, 0, 0), 5, 0), "every label is zero"),
-        (lambda: sign_symmetry.uneven_linear([0, 0], 5, 0), "C1 is singular"),
     ],
 )
 def test_bad_input(call, sentence):
@@ -170,13 +180,14 @@ def test_parabola_and_limit_for_covariates_of_another_size():
 
 def test_best_matrix_where_the_moments_do_not_commute():
     """Gamma C1 = C2, and the risk is E f² + sigma2 − 2 tr(Gamma C2) + tr(Gamma C1 Gamma') there."""
+    optima = page_code.functions(CHAPTER, "optima", sigma2=0.3).optima
     C1, C2 = np.array([[3.0, 1], [1, 2]]), np.array([[1.0, 0.5], [0.5, 0.25]])
-    found = sign_symmetry.SignSymmetric(C1, C2, 4.0, 0.3)
+    found = optima(C1, C2, 4.0)
     risk = lambda Gamma: 4.3 - 2 * np.trace(Gamma @ C2) + np.trace(Gamma @ C1 @ Gamma.T)
-    np.testing.assert_allclose(found.preconditioner @ C1, C2, atol=1e-15)
-    assert found.risk == pytest.approx(risk(found.preconditioner), rel=1e-14)
-    assert found.scalar_risk == pytest.approx(risk(found.scalar_step * np.eye(2)), rel=1e-14)
+    Gamma, step = C2 @ np.linalg.inv(C1), np.trace(C2) / np.trace(C1)
+    assert found["risk"] == pytest.approx(risk(Gamma), rel=1e-14)
+    assert found["plain_risk"] == pytest.approx(risk(step * np.eye(2)), rel=1e-14)
     for nearby in 0.01 * np.random.default_rng(3).standard_normal((20, 2, 2)):
-        assert risk(found.preconditioner + nearby) > found.risk
+        assert risk(Gamma + nearby) > found["risk"]
     for factor in (0.99, 1.01):
-        assert risk(factor * found.scalar_step * np.eye(2)) > found.scalar_risk
+        assert risk(factor * step * np.eye(2)) > found["plain_risk"]

@@ -1,5 +1,6 @@
 """Chapter 3's experiments: is one step of plain GD still optimal when the targets are not linear?"""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +29,9 @@ class Budget:
 
 
 BUDGETS = {
-    "quick": Budget(200_000, 4, 300_000, 2, Schedule(600, 0.02), 256),
-    "standard": Budget(2_000_000, 4, 3_000_000, 4, Schedule(4000, 0.02), 1024),
-    "paper": Budget(20_000_000, 4, 30_000_000, 8, Schedule(20_000, 0.02), 4096),
+    "quick": Budget(200_000, 4, 600_000, 3, Schedule(600, 0.02), 256),
+    "standard": Budget(2_000_000, 4, 6_000_000, 4, Schedule(4000, 0.02), 1024),
+    "paper": Budget(20_000_000, 4, 60_000_000, 8, Schedule(20_000, 0.02), 4096),
 }
 
 
@@ -50,11 +51,14 @@ class Measured:
     largest_share: float
 
 
-def measure(law: Sampler, prompts: int, rng: np.random.Generator) -> Measured:
-    """Every point of a prompt takes its turn as the query, the other n being the context.
+# Of prompts X (B, N, d), y (B, N): y·guess, guess², y² and y²|x|², (B, N) each, every point the query in its turn.
+Turns = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]]
 
-    With guess_q = x_q' Σ_{i≠q} y_i x_i, the loss of a step eta is E (y − eta·guess)²: a parabola whose vertex and
-    depth are estimated from E y·guess, E guess² and E y², with their joint standard errors.
+
+def measure(law: Sampler, turns: Turns, prompts: int, rng: np.random.Generator) -> Measured:
+    """a, b, the best step and its risk from the means P, Q, Y, b of what `turns` returns, with joint standard errors.
+
+    The loss of a step eta is E (y − eta·guess)² = Y − 2 eta P + eta² Q: a parabola with its vertex at P / Q.
     """
     n = law.n
 
@@ -62,9 +66,7 @@ def measure(law: Sampler, prompts: int, rng: np.random.Generator) -> Measured:
         batch = law.sample(rng, B)
         X = np.concatenate([batch.X, batch.x_query[:, None]], axis=1)
         y = np.concatenate([batch.y, batch.y_query[:, None]], axis=1)
-        norms = np.einsum("bnd,bnd->bn", X, X)
-        guess = (X @ gradient_step(X, y, 1.0)[..., None])[..., 0] - y * norms
-        return np.stack([(y * guess).mean(1), (guess**2).mean(1), (y**2).mean(1), (y**2 * norms).mean(1)], 1)
+        return np.stack([quantity.mean(1) for quantity in turns(X, y)], 1)
 
     joint = joint_monte_carlo(draw, prompts, chunk=max(50, 1_000_000 // ((n + 1) * law.d)))
     P, b = joint.mean[[0, 3]]
@@ -77,12 +79,13 @@ def measure(law: Sampler, prompts: int, rng: np.random.Generator) -> Measured:
     )
 
 
-def measure_families(parameters: Parameters, budget: Budget, stream: Streams) -> dict[str, Measured]:
+def measure_families(parameters: Parameters, budget: Budget, turns: Turns, stream: Streams) -> dict[str, Measured]:
     """`measure` for each of the ten families, on a stream of its own."""
     d, n, sigma2 = parameters.d, parameters.n, parameters.sigma2
     return {
         name: measure(
             TargetLaw(family, d, n, sigma2),
+            turns,
             affordable(budget.prompts * (budget.heavy if family.heavy else 1), n, d),
             stream(f"moments of {name}"),
         )
@@ -91,12 +94,19 @@ def measure_families(parameters: Parameters, budget: Budget, stream: Streams) ->
 
 
 def steps_along_n(
-    family: Family, parameters: Parameters, budget: Budget, lengths, rng: np.random.Generator
+    family: Family, parameters: Parameters, budget: Budget, lengths, turns: Turns, rng: np.random.Generator
 ) -> list[Estimate]:
     """The measured best step of one family at each context length."""
     d, sigma2 = parameters.d, parameters.sigma2
     prompts = budget.prompts // 16 * (budget.heavy if family.heavy else 1)
-    return [measure(TargetLaw(family, d, int(n), sigma2), affordable(prompts, n, d), rng).step_size for n in lengths]
+    laws = [TargetLaw(family, d, int(n), sigma2) for n in lengths]
+    return [measure(law, turns, affordable(prompts, law.n, d), rng).step_size for law in laws]
+
+
+def mean_square_deviation(found: list[Estimate], expected) -> Estimate:
+    """The mean of ((found − expected) / standard error)², which is 1 ± √(2/k) for k independent, unbiased estimates."""
+    square = np.mean([((e.mean - truth) / e.stderr) ** 2 for e, truth in zip(found, expected, strict=True)])
+    return Estimate(float(square), float(np.sqrt(2 / len(found))), len(found))
 
 
 def train_families(parameters: Parameters, budget: Budget, stream: Streams) -> dict[str, list[Training]]:
@@ -123,7 +133,9 @@ def too_faint(family: str, parameters: Parameters) -> NotRun | None:
     return search.too_faint(theory.minimal_risk(m, parameters.n, sigma2), m.power + sigma2)
 
 
-def extrapolated_floor(family: Family, parameters: Parameters, prompts: int, rng: np.random.Generator) -> Estimate:
+def extrapolated_floor(
+    family: Family, parameters: Parameters, turns: Turns, prompts: int, rng: np.random.Generator
+) -> Estimate:
     """The risk for n → ∞ from the least risks R(N) and R(2N): 2 R(2N) − R(N), which cancels the 1/n term.
 
     N = 20 b/a, so that the term left over is a two-thousandth of a at most.
@@ -131,7 +143,8 @@ def extrapolated_floor(family: Family, parameters: Parameters, prompts: int, rng
     d, sigma2 = parameters.d, parameters.sigma2
     m = theory.moments(family.name, d)
     N = int(np.ceil(20 * m.b(sigma2) / m.a))
-    short, long = (measure(TargetLaw(family, d, k, sigma2), affordable(prompts, k, d), rng).risk for k in (N, 2 * N))
+    laws = [TargetLaw(family, d, k, sigma2) for k in (N, 2 * N)]
+    short, long = (measure(law, turns, affordable(prompts, law.n, d), rng).risk for law in laws)
     return Estimate(2 * long.mean - short.mean, float(np.hypot(2 * long.stderr, short.stderr)), long.count)
 
 

@@ -1,7 +1,8 @@
 """Chapter 3's pictures."""
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from icl.chapters.nonlinear_targets.experiments import Measured, View
 from icl.estimates import Estimate
@@ -9,54 +10,62 @@ from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.targets import Family
 from icl.theory import nonlinear_targets as theory
 from icl.theory.nonlinear_targets import Moments
-from icl.theory.sign_symmetry import SignSymmetric
 
 
-def steps_against_n(
+def one_curve(
     families: dict[str, Family],
-    moments: dict[str, Moments],
-    sigma2: float,
+    half: dict[str, float],
     lengths: list[int],
     measured: dict[str, list[Estimate]],
     *,
     name: str = "steps",
 ) -> Figure:
-    """n·eta* against n, one line a family with its label at the right, and the measured steps on top."""
-    last = int(max(lengths))
-    ns = np.unique(np.geomspace(1, last, 60).round().astype(int))
-    curves = {key: ns * [theory.step_size(moments[key], int(n), sigma2) for n in ns] for key in families}
-    fine = np.geomspace(1, last, 200)
-    order = sorted(families, key=lambda key: curves[key][-1])
-    columns = {"n": ns, "n_measured": np.asarray(lengths)}
+    """Measured n·eta*, against n and against n / h, where every family lies on 1 / (1 + h/n); `half` are the h."""
+    lengths = np.asarray(lengths)
+    means = {key: lengths * [step.mean for step in measured[key]] for key in families}
+    errors = {key: lengths * [step.stderr for step in measured[key]] for key in families}
+    ratios = {key: lengths / half[key] for key in families}  # h = ∞: never more than 0 of them
+    columns = {"n": lengths}
+    last = max(ratio[-1] for ratio in ratios.values())
+    first = min(ratio[0] for ratio in ratios.values() if ratio[0] > 0)
+    curve = np.geomspace(0.7 * first, 1.4 * last, 120)
     with style():
-        figure, axis = canvas(height=4.6 if len(order) > 3 else 3.0)
-        for key, height in zip(order, _spread_labels([curves[key][-1] for key in order]), strict=True):
-            heavy = families[key].heavy
-            steps = np.array([lengths[i] * step.mean for i, step in enumerate(measured[key])])
-            errors = np.array([lengths[i] * step.stderr for i, step in enumerate(measured[key])])
-            smooth = PchipInterpolator(np.log(ns), curves[key])(np.log(fine))
-            axis.plot(fine, smooth, "--" if heavy else "-", color=COLOURS["gd"], linewidth=1.4, zorder=1)
-            axis.errorbar(lengths, steps, 2 * errors, fmt="o", markersize=3.5, linewidth=1, color=INK, zorder=2)
-            axis.plot([last, 1.35 * last], [curves[key][-1], height], color=INK, linewidth=0.5, clip_on=False)
-            axis.annotate(families[key].formula, (1.42 * last, height), va="center", fontsize=9, annotation_clip=False)
-            columns |= {key: curves[key], f"{key}_measured": steps, f"{key}_stderr": errors}
-        axis.set(xscale="log", xlim=(1, last), ylim=(-0.04, 1.04), xlabel="context length $n$", ylabel=r"$n\,\eta$")
-        axis.set_xticks(lengths, [str(n) for n in lengths])
-        axis.set_xticks([], minor=True)
+        figure, (left, right) = canvas(1, 2, height=3.6, sharey=True)
+        for key in families:
+            look = dict(fmt="o", markersize=4.5, linewidth=1, color=INK)
+            look |= dict(markerfacecolor="none") if families[key].heavy else {}
+            left.plot(lengths, means[key], color=COLOURS["zero"], linewidth=0.8, zorder=1)
+            left.errorbar(lengths, means[key], 2 * errors[key], **look)
+            if np.isfinite(half[key]):
+                right.errorbar(ratios[key], means[key], 2 * errors[key], **look)
+            columns |= {f"{key}_over_h": ratios[key], key: means[key], f"{key}_stderr": errors[key]}
+        for key, offset, side in _labelled(families, means):
+            at = (lengths[2], means[key][2])
+            left.annotate(families[key].formula, at, offset, textcoords="offset points", ha=side, fontsize=9.5)
+        right.plot(curve, 1 / (1 + 1 / curve), color=COLOURS["gd"], zorder=1)
+        right.axvline(1, color=COLOURS["zero"], linewidth=0.8, zorder=0)
+        right.axhline(0.5, color=COLOURS["zero"], linewidth=0.8, zorder=0)
+        right.annotate("half a step\nafter $h$ examples", (1, 0.5), (8, -30), textcoords="offset points", fontsize=9.5)
+        left.set(xscale="log", ylim=(-0.05, 1.02), xlabel="examples $n$", title=r"$n\,\eta^\ast$ against $n$")
+        left.set_xticks(lengths, [str(n) for n in lengths])
+        left.set_xticks([], minor=True)
+        right.set(xscale="log", xlabel="examples in units of $h$", title="against $n/h$: one curve")
+        right.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
+        right.set_xticks([], minor=True)
+    columns |= {"curve_over_h": curve, "curve": 1 / (1 + 1 / curve)}
     alt = (
-        "n times the step against the context length on a logarithmic axis: every family rises towards 1 along its own"
-        " curve, but for the pure quadratic, which stays at 0. Measured points lie on the curves."
+        "Left, n times the measured step against the context length: every target rises along a line of its own."
+        " Right, the same points against the context length divided by the target's h: all lie on one curve."
     )
     return Figure(name, figure, columns, alt, method="monte-carlo")
 
 
-def _spread_labels(heights, gap: float = 0.075):
-    """Heights in rising order, moved apart to at least `gap` and kept below 1.04."""
-    placed = np.array(heights, dtype=float)
-    placed[-1] = min(placed[-1], 1.02)
-    for i in range(len(placed) - 2, -1, -1):
-        placed[i] = min(placed[i], placed[i + 1] - gap)
-    return placed
+def _labelled(families, means):
+    """The least and the most delayed family with a step, and one without: where their names stand, in points."""
+    rising = sorted((key for key in families if means[key][-1] > 0.2), key=lambda key: means[key][2])
+    flat = [key for key in families if key not in rising]
+    places = [(rising[-1], (-7, 5), "right"), (rising[0], (8, -9), "left")]
+    return places + [(key, (-4, 6), "left") for key in flat[:1]]
 
 
 def deviations(families: dict[str, Family], predicted: dict[str, dict], measured: dict[str, Measured]) -> Figure:
@@ -154,26 +163,40 @@ def risk_split(
     return Figure("risk_split", figure, columns, alt, method="monte-carlo")
 
 
-def penalties(shown: dict[str, tuple[SignSymmetric, int, Estimate, Estimate]]) -> Figure:
-    """Risk of plain GD against its step for each counterexample, above the level of preconditioned GD.
+@dataclass(frozen=True)
+class Gap:
+    """A counterexample: C1, C2 (d, d) and the risk of 0; n; the measured risks of any heads and of plain GD."""
 
-    `shown` : title → closed forms, n, measured least risk over all coefficients, measured best risk of plain GD.
-    """
+    C1: np.ndarray
+    C2: np.ndarray
+    zero: float
+    n: int
+    best: Estimate
+    plain: Estimate
+
+
+def penalties(shown: dict[str, Gap]) -> Figure:
+    """Risk of plain GD against its step for each counterexample, by title, above the level of preconditioned GD."""
     columns = {}
     with style():
         figure, axes = canvas(1, len(shown), height=3.1)
-        for axis, (title, (exact, n, best, plain)) in zip(axes, shown.items(), strict=True):
-            steps = exact.scalar_step * np.linspace(0.4, 1.6, 61)
-            risks = exact.power + exact.sigma2 - 2 * steps * np.trace(exact.C2) + steps**2 * np.trace(exact.C1)
-            axis.plot(n * steps, risks, color=COLOURS["gd"], label="plain GD")
-            axis.axhline(exact.risk, color=COLOURS["preconditioned"], label="preconditioned GD")
-            at = n * exact.scalar_step
-            for estimate, colour in ((best, "preconditioned"), (plain, "gd")):
+        for axis, (title, gap) in zip(axes, shown.items(), strict=True):
+            slope, curvature = np.trace(gap.C2), np.trace(gap.C1)
+            steps = slope / curvature * np.linspace(0.4, 1.6, 61)
+            risks = gap.zero - 2 * steps * slope + steps**2 * curvature
+            level = gap.zero - np.trace(gap.C2 @ np.linalg.solve(gap.C1, gap.C2))
+            axis.plot(gap.n * steps, risks, color=COLOURS["gd"], label="plain GD")
+            axis.axhline(level, color=COLOURS["preconditioned"], label="preconditioned GD")
+            at = gap.n * slope / curvature
+            for estimate, colour in ((gap.best, "preconditioned"), (gap.plain, "gd")):
                 axis.errorbar(at, estimate.mean, 2 * estimate.stderr, fmt="o", color=COLOURS[colour])
             axis.set(title=title, xlabel=r"$n\,\eta$")
             key = f"panel{len(columns) // 4}"
-            columns |= {f"{key}_step": n * steps, f"{key}_plain": risks}
-            columns |= {f"{key}_measured": [best.mean, plain.mean], f"{key}_stderr": [best.stderr, plain.stderr]}
+            columns |= {f"{key}_step": gap.n * steps, f"{key}_plain": risks}
+            columns |= {
+                f"{key}_measured": [gap.best.mean, gap.plain.mean],
+                f"{key}_stderr": [gap.best.stderr, gap.plain.stderr],
+            }
         axes[0].set_ylabel("risk")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)

@@ -3,22 +3,29 @@
 from dataclasses import replace
 
 import numpy as np
+import page_code
 import pytest
 
 from icl.chapters.nonlinear_targets import experiments as chapter
-from icl.chapters.nonlinear_targets.tensor_fit import tensor_fit
+from icl.chapters.nonlinear_targets.tensor_fit import TensorFit, tensor_fit
 from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
 from icl.parameters import Parameters
 from icl.randomness import Streams
 from icl.search import learned_step
 from icl.targets import ASYMMETRIC, FAMILIES, SIGNED_CUBE, TargetLaw, reader_family, rotation_statistic, uneven_linear
 from icl.theory import nonlinear_targets as theory
-from icl.theory import sign_symmetry
 from icl.training import Schedule
 from icl.validation import InputError
 
 PARAMETERS = Parameters(d=3, n=9, sigma2=0.4, seed=77)
+CHAPTER = "03_nonlinear_targets"
+PAGE = page_code.functions(CHAPTER, "attention", "one_step", "turns", "products", "plain")
 SMALL = chapter.Budget(20_000, 2, 40_000, 2, Schedule(250, 0.02), 256)
+
+
+def fit_all(law, prompts, seed):
+    """As the page fits all coefficients."""
+    return tensor_fit(law, PAGE.products, PAGE.plain(law.d), prompts, seed)
 
 
 def within(estimate, truth):
@@ -42,7 +49,7 @@ def test_joint_monte_carlo_agrees_with_numpy():
 def test_every_point_as_query_is_the_plain_average():
     """The shortcut for all n + 1 queries equals the loop over them."""
     law = TargetLaw(FAMILIES["sine"], 2, 3, 0.1)
-    found = chapter.measure(law, 50, np.random.default_rng(5))
+    found = chapter.measure(law, PAGE.turns, 50, np.random.default_rng(5))
     batch = law.sample(np.random.default_rng(5), 50)
     X = np.concatenate([batch.X, batch.x_query[:, None]], 1)
     y = np.concatenate([batch.y, batch.y_query[:, None]], 1)
@@ -54,12 +61,47 @@ def test_every_point_as_query_is_the_plain_average():
         Q.append(guess**2)
     assert found.step_size.mean == pytest.approx(np.mean(P) / np.mean(Q))
     assert found.risk.mean == pytest.approx(np.mean(y**2) - np.mean(P) ** 2 / np.mean(Q))
+    assert found.a.mean == pytest.approx(np.mean(P) / 3)
+    assert found.b.mean == pytest.approx(np.mean(y**2 * (X**2).sum(-1)))
+
+
+def test_the_page_s_attention_is_its_gradient_step():
+    """With keys and queries that read x and values that read y; and heads add."""
+    rng = np.random.default_rng(2)
+    X, y, x = rng.standard_normal((4, 3)), rng.standard_normal(4), rng.standard_normal(3)
+    reads_x, reads_y = np.diag([1.0, 1, 1, 0]), np.diag([0, 0, 0, 0.3])
+    step = PAGE.one_step(X, y, x, 0.3)
+    assert step == pytest.approx(0.3 * sum(y[i] * X[i] @ x for i in range(4)))
+    assert PAGE.attention(X, y, x, [(reads_y, reads_x, reads_x)]) == pytest.approx(step)
+    assert PAGE.attention(X, y, x, 2 * [(reads_y, reads_x, reads_x)]) == pytest.approx(2 * step)
+
+
+def test_the_page_s_products_are_all_of_multi_head_attention():
+    """Two random heads are a sum of them, and so is a gradient step, in the page's pattern."""
+    rng = np.random.default_rng(3)
+    heads = [tuple(rng.standard_normal((3, 3)) for _ in range(3)) for _ in range(2)]
+    prompts = [(rng.standard_normal((5, 2)), rng.standard_normal(5), rng.standard_normal(2)) for _ in range(40)]
+    features = PAGE.products(*map(np.stack, zip(*prompts, strict=True)))
+    answers = np.array([PAGE.attention(*prompt, heads) for prompt in prompts])
+    assert features.shape == (40, 12)
+    coefficients = np.linalg.lstsq(features[:30], answers[:30], rcond=None)[0]
+    assert features[30:] @ coefficients == pytest.approx(answers[30:])
+    assert features @ PAGE.plain(2) == pytest.approx([PAGE.one_step(*prompt, 1.0) for prompt in prompts])
+
+
+def test_the_page_s_formulas_are_the_library_s():
+    page = page_code.functions(CHAPTER, "best_step", "least_risk", sigma2=0.4)
+    for name in FAMILIES:
+        m = theory.moments(name, 3)
+        a, b = m.a, m.b(0.4)
+        assert page.best_step(a, b, 9) == pytest.approx(theory.step_size(m, 9, 0.4))
+        assert page.least_risk(a, b, m.power, 9) == pytest.approx(theory.minimal_risk(m, 9, 0.4))
 
 
 def test_stated_errors_are_the_true_ones():
     """The spread of eta over 60 repetitions matches the delta method's standard error."""
     law, rng = TargetLaw(FAMILIES["cosine"], 2, 5, 0.2), np.random.default_rng(6)
-    found = [chapter.measure(law, 800, rng).step_size for _ in range(60)]
+    found = [chapter.measure(law, PAGE.turns, 800, rng).step_size for _ in range(60)]
     spread = np.std([estimate.mean for estimate in found], ddof=1)
     stated = np.mean([estimate.stderr for estimate in found])
     assert 0.6 < spread / stated < 1.5
@@ -71,13 +113,14 @@ def test_light_tailed_families_would_show_an_error_of_two_per_cent():
     for name, family in FAMILIES.items():
         if family.heavy:
             continue
-        found = chapter.measure(TargetLaw(family, d, n, sigma2), budget.prompts // 10, np.random.default_rng(8))
+        law, rng = TargetLaw(family, d, n, sigma2), np.random.default_rng(8)
+        found = chapter.measure(law, PAGE.turns, budget.prompts // 10, rng)
         for estimate in (found.a, found.b, found.step_size):
             assert 5 * estimate.stderr / np.sqrt(10) < 0.02 * estimate.mean, name
 
 
 def test_all_families_are_measured():
-    found = chapter.measure_families(PARAMETERS, SMALL, Streams("a test", 0))
+    found = chapter.measure_families(PARAMETERS, SMALL, PAGE.turns, Streams("a test", 0))
     for name in FAMILIES:
         exact = theory.moments(name, 3)
         assert within(found[name].b, exact.b(0.4)), name
@@ -102,12 +145,14 @@ def test_faint_families_are_named():
 def test_scaling_labels_leaves_the_step():
     law = TargetLaw(FAMILIES["sign"].scaled(7.0), 3, 9, 0.4 * 49)
     plain = TargetLaw(FAMILIES["sign"], 3, 9, 0.4)
-    scaled, unscaled = (chapter.measure(each, 2000, np.random.default_rng(9)).step_size for each in (law, plain))
+    scaled, unscaled = (
+        chapter.measure(each, PAGE.turns, 2000, np.random.default_rng(9)).step_size for each in (law, plain)
+    )
     assert scaled.mean == pytest.approx(unscaled.mean, rel=1e-10)
 
 
 def test_floor_by_extrapolation():
-    estimate = chapter.extrapolated_floor(FAMILIES["sign"], PARAMETERS, 20_000, np.random.default_rng(10))
+    estimate = chapter.extrapolated_floor(FAMILIES["sign"], PARAMETERS, PAGE.turns, 20_000, np.random.default_rng(10))
     truth = theory.linear_floor(theory.sign(3), 0.4)
     assert abs(estimate.mean - truth) <= 0.002 * truth + 5 * estimate.stderr
     assert estimate.stderr < 0.005 * truth
@@ -115,32 +160,57 @@ def test_floor_by_extrapolation():
 
 @pytest.mark.parametrize("name", ASYMMETRIC)
 def test_only_plain_gradient_descent_remains(name):
-    fit = tensor_fit(TargetLaw(ASYMMETRIC[name], 2, 5, 0.3), 60_000, [11, 1])
-    assert len(fit.coefficients) == 12 and fit.is_gd.sum() == 2
-    assert np.abs(fit.z[fit.is_gd == 0]).max() < 4.5
-    assert np.abs(fit.z[fit.is_gd == 1]).min() > 10
+    fit = fit_all(TargetLaw(ASYMMETRIC[name], 2, 5, 0.3), 60_000, [11, 1])
+    assert len(fit.coefficients) == 12 and fit.plain.sum() == 2
+    assert np.abs(fit.z[fit.plain == 0]).max() < 4.5
+    assert np.abs(fit.z[fit.plain == 1]).min() > 10
     assert within(fit.step, theory.step_size(theory.moments(name, 2), 5, 0.3))
 
 
 def test_fit_finds_what_is_not_plain_gradient_descent():
     """The instrument can see: without rotation invariance coefficients besides plain GD's are found."""
-    fit = tensor_fit(TargetLaw(uneven_linear([4, 0.1]), 2, 6, 0.2), 60_000, [12, 1])
-    exact = sign_symmetry.uneven_linear([4, 0.1], 6, 0.2)
-    gamma = fit.coefficients[fit.is_gd == 1]
-    assert gamma == pytest.approx(np.diag(exact.preconditioner), abs=0.01)
-    for estimate, truth in (
-        (fit.risk, exact.risk),
-        (fit.plain_risk, exact.scalar_risk),
-        (fit.penalty, exact.scalar_risk - exact.risk),
-    ):
-        assert within(estimate, truth)
+    fit = fit_all(TargetLaw(uneven_linear([4, 0.1]), 2, 6, 0.2), 60_000, [12, 1])
+    Psi = np.diag([4, 0.1])
+    C1, C2 = 6 * (7 * Psi + (4.1 + 0.2) * np.eye(2)), 6 * Psi
+    exact = page_code.functions(CHAPTER, "optima", sigma2=0.2).optima(C1, C2, 4.1)
+    gamma = fit.coefficients[fit.plain == 1]
+    assert gamma == pytest.approx(np.diag(C2 @ np.linalg.inv(C1)), abs=0.01)
+    for label, truth in exact.items():
+        assert within(getattr(fit, label), truth), label
     assert fit.penalty.mean > 5 * fit.penalty.stderr
+    assert fit.departure(fit.plain).mean > 1 + 50 * fit.departure(fit.plain).stderr and np.abs(fit.strays).max() > 20
 
 
 def test_fit_of_a_preconditioned_target_off_the_axes():
-    fit = tensor_fit(TargetLaw(SIGNED_CUBE, 3, 4, 0.1), 100_000, [13, 1])
-    exact = sign_symmetry.signed_cube(3, 4, 0.1)
-    assert within(fit.penalty, exact.scalar_risk - exact.risk)
+    fit = fit_all(TargetLaw(SIGNED_CUBE, 3, 4, 0.1), 100_000, [13, 1])
+    e1 = np.diag([1.0, 0, 0])
+    C1 = 4 * (15.1 * np.eye(3) + 90 * e1) + 9 * 12 * e1
+    exact = page_code.functions(CHAPTER, "optima", sigma2=0.1).optima(C1, 36 * e1, 15.0)
+    assert within(fit.penalty, exact["penalty"])
+
+
+def test_a_slightly_uneven_target_does_not_pass_for_plain_gradient_descent():
+    """No single other coefficient betrays it; the three steps compared do, and χ² of the whole pattern."""
+    fit = fit_all(TargetLaw(uneven_linear([1.5, 1, 1]), 3, 6, 0.25), 200_000, [14, 1])
+    assert np.abs(fit.z[fit.plain == 0]).max() < 4.5 < np.abs(fit.strays).max()
+    found = fit.departure(fit.plain)
+    assert found.mean > 1 + 5 * found.stderr
+
+
+def test_departure_of_a_fit_from_a_pattern():
+    """By hand: coefficients 3, 5 and 1 with errors of 1, and the patterns (1, 1, 0) and (0, 0, 1)."""
+    zero = Estimate(0.0, 0.0, 1)
+    fit = TensorFit(np.array([3.0, 5, 1]), np.diag([1.0, 1, 4]), np.array([1.0, 1, 0]), zero, zero, zero)
+    assert fit.departure(fit.plain).mean == pytest.approx((1 + 1 + 1 / 4) / 2)
+    assert fit.departure(np.array([0.0, 0, 1])).mean == pytest.approx((9 + 25) / 2)
+    assert fit.departure(fit.plain).stderr == pytest.approx(1.0)
+    assert fit.strays == pytest.approx([1 / 2, -2 / np.sqrt(2)])
+    assert (fit.step.mean, fit.step.stderr) == (4.0, pytest.approx(np.sqrt(0.5)))
+
+
+def test_mean_square_deviation():
+    found = chapter.mean_square_deviation([Estimate(1.0, 0.5, 9), Estimate(2.0, 0.1, 9)], [2.0, 2.1])
+    assert (found.mean, found.stderr) == (pytest.approx((4 + 1) / 2), pytest.approx(1.0))
 
 
 def test_reader_family_is_predicted_and_measured():
@@ -153,7 +223,7 @@ def test_reader_family_is_predicted_and_measured():
     yours = reader_family(steps, 3, np.random.default_rng(14))
     sampled = chapter.moments_by_sampling(yours, 3, 30_000, np.random.default_rng(15))
     step, risk = chapter.predict_from_samples(sampled, 3, 9, 0.4)
-    found = chapter.measure(TargetLaw(yours, 3, 9, 0.4), 30_000, np.random.default_rng(16))
+    found = chapter.measure(TargetLaw(yours, 3, 9, 0.4), PAGE.turns, 30_000, np.random.default_rng(16))
     for guess, seen in ((step, found.step_size), (risk, found.risk)):
         assert abs(guess.mean - seen.mean) <= 5 * np.hypot(guess.stderr, seen.stderr)
         assert 0 < guess.stderr < 0.02 * guess.mean
@@ -238,7 +308,7 @@ def test_families_are_sign_symmetric():
 @pytest.mark.parametrize("quantity", ["a", "b", "risk"])
 def test_stated_errors_of_the_other_quantities(quantity):
     law, rng = TargetLaw(FAMILIES["linear"], 2, 5, 0.2), np.random.default_rng(25)
-    found = [getattr(chapter.measure(law, 400, rng), quantity) for _ in range(100)]
+    found = [getattr(chapter.measure(law, PAGE.turns, 400, rng), quantity) for _ in range(100)]
     spread = np.std([estimate.mean for estimate in found], ddof=1)
     assert 0.75 < spread / np.mean([estimate.stderr for estimate in found]) < 1.33
 
@@ -247,19 +317,19 @@ def test_extrapolation_and_its_error(monkeypatch):
     """2 R(2N) − R(N), its error from both."""
     seen = []
 
-    def measured(law, prompts, rng):
+    def measured(law, turns, prompts, rng):
         seen.append(law.n)
         risk = Estimate(1.0, 0.03, prompts) if len(seen) == 1 else Estimate(2.0, 0.02, prompts)
         return chapter.Measured(risk, risk, risk, risk, 0.0)
 
     monkeypatch.setattr(chapter, "measure", measured)
-    found = chapter.extrapolated_floor(FAMILIES["sign"], PARAMETERS, 1000, np.random.default_rng(0))
+    found = chapter.extrapolated_floor(FAMILIES["sign"], PARAMETERS, PAGE.turns, 1000, np.random.default_rng(0))
     assert seen[1] == 2 * seen[0] and (found.mean, found.stderr) == (3.0, pytest.approx(0.05))
 
 
 def test_steps_along_n_belong_to_their_lengths():
     budget = chapter.Budget(320_000, 2, 0, 0, None, 0)
-    steps = chapter.steps_along_n(FAMILIES["sine"], PARAMETERS, budget, [2, 30], np.random.default_rng(7))
+    steps = chapter.steps_along_n(FAMILIES["sine"], PARAMETERS, budget, [2, 30], PAGE.turns, np.random.default_rng(7))
     for step, n in zip(steps, (2, 30), strict=True):
         truth = theory.step_size(theory.moments("sine", 3), n, 0.4)
         assert within(step, truth) and step.stderr < 0.05 * truth
