@@ -29,7 +29,7 @@ class Budget:
 
 
 BUDGETS = {
-    "quick": Budget(200_000, 4, 600_000, 3, Schedule(600, 0.02), 256),
+    "quick": Budget(200_000, 4, 600_000, 2, Schedule(600, 0.02), 256),
     "standard": Budget(2_000_000, 4, 6_000_000, 4, Schedule(4000, 0.02), 1024),
     "paper": Budget(20_000_000, 4, 60_000_000, 8, Schedule(20_000, 0.02), 4096),
 }
@@ -125,6 +125,21 @@ def train_families(parameters: Parameters, budget: Budget, stream: Streams) -> d
             for r, seed in enumerate(seeds, 1)
         ]
     return runs
+
+
+def mean_steps(learned: dict[str, np.ndarray], expected: dict[str, float]) -> dict[str, Estimate]:
+    """The mean step of each family's trainings, K ≥ 2 numbers a family, with a standard error pooled over them all.
+
+    Two runs say little of their own spread. So the error is from the spread relative to the `expected` step, which is
+    averaged over all families: K − 1 degrees of freedom from each.
+    """
+    if not learned:
+        return {}
+    spread = np.sqrt(np.mean([np.var(steps / expected[name], ddof=1) for name, steps in learned.items()]))
+    return {
+        name: Estimate(float(np.mean(steps)), float(spread * expected[name] / np.sqrt(len(steps))), len(steps))
+        for name, steps in learned.items()
+    }
 
 
 def too_faint(family: str, parameters: Parameters) -> NotRun | None:

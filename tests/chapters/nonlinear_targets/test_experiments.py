@@ -208,6 +208,13 @@ def test_departure_of_a_fit_from_a_pattern():
     assert (fit.step.mean, fit.step.stderr) == (4.0, pytest.approx(np.sqrt(0.5)))
 
 
+def test_mean_steps_share_one_relative_error():
+    """Spreads of 20 % and 0 of the expected step: variances of .02 and 0, so .01 in the mean and .1 / √2 the error."""
+    found = chapter.mean_steps({"a": np.array([0.9, 1.1]), "b": np.array([6.0, 6.0])}, {"a": 1.0, "b": 5.0})
+    assert (found["a"].mean, found["a"].stderr) == (pytest.approx(1), pytest.approx(0.1 / np.sqrt(2)))
+    assert (found["b"].mean, found["b"].stderr) == (6.0, pytest.approx(0.5 / np.sqrt(2)))
+
+
 def test_mean_square_deviation():
     found = chapter.mean_square_deviation([Estimate(1.0, 0.5, 9), Estimate(2.0, 0.1, 9)], [2.0, 2.1])
     assert (found.mean, found.stderr) == (pytest.approx((4 + 1) / 2), pytest.approx(1.0))
