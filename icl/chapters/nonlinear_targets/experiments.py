@@ -128,7 +128,7 @@ def train_families(parameters: Parameters, budget: Budget, stream: Streams) -> d
 
 
 def mean_steps(learned: dict[str, np.ndarray], expected: dict[str, float]) -> dict[str, Estimate]:
-    """The mean step of each family's trainings, K ≥ 2 numbers a family, with a standard error pooled over them all.
+    """The mean step of each family's trainings, (K,) with K ≥ 2, with a standard error pooled over all families.
 
     Two runs say little of their own spread. So the error is from the spread relative to the `expected` step, which is
     averaged over all families: K − 1 degrees of freedom from each.
