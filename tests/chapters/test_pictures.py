@@ -101,6 +101,7 @@ def test_one_curve_for_all_families():
         np.testing.assert_allclose(columns[f"{name}_stderr"], 0.01)
     assert columns["curve_over_h"][0] < 1 / 9 and columns["curve_over_h"][-1] > 100 / 4
     np.testing.assert_allclose(columns["quadratic"], 0)
+    np.testing.assert_allclose(columns["curve"], columns["curve_over_h"] / (1 + columns["curve_over_h"]))
 
 
 def test_penalties_of_a_step_in_one_direction():

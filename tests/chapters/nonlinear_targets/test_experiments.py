@@ -203,6 +203,8 @@ def test_departure_of_a_fit_from_a_pattern():
     fit = TensorFit(np.array([3.0, 5, 1]), np.diag([1.0, 1, 4]), np.array([1.0, 1, 0]), zero, zero, zero)
     assert fit.departure(fit.plain).mean == pytest.approx((1 + 1 + 1 / 4) / 2)
     assert fit.departure(np.array([0.0, 0, 1])).mean == pytest.approx((9 + 25) / 2)
+    # nearest multiple of (1, 0, 1): (3 + 1/4) / (1 + 1/4) = 2.6
+    assert fit.departure(np.array([1.0, 0, 1])).mean == pytest.approx((0.4**2 + 25 + 1.6**2 / 4) / 2)
     assert fit.departure(fit.plain).stderr == pytest.approx(1.0)
     assert fit.strays == pytest.approx([1 / 2, -2 / np.sqrt(2)])
     assert (fit.step.mean, fit.step.stderr) == (4.0, pytest.approx(np.sqrt(0.5)))
