@@ -6,7 +6,8 @@ the deterministic equivalent for any spectrum, and bounds in expectation with ev
     Σ φσ²/(nφ + σ²)  ≤  R_B − σ²  ≤  R* − σ²  ≤  (1 + (tr Phi + φ_1)/σ²) Σ φσ²/(nφ + σ²),
     ½ Σ min(φ, τ/(n+1))  ≤  R* − σ²  ≤  2 Σ min(φ, τ/(n+1)).
 
-The constants are this book's; the paper's, and its statement with high probability over X, could not be restored.
+The constants are this book's. Given X alone, and with high probability over it, the Bayes excess is of the order of
+Σ min(φ, σ²/n) (Lemma 6.1); chapter 5 proves that with constants.
 """
 
 from typing import NamedTuple

@@ -82,16 +82,16 @@ def range_projector(law: PromptLaw) -> np.ndarray:
     return seen @ seen.T
 
 
-def distance_from_minimisers(law: PromptLaw, beta, Gamma):
+def distance_from_minimisers(law: PromptLaw, beta, Gamma, *, target=None, seen=None):
     """How far (beta, Gamma) is from the minimisers beta_star + Null H, Gamma* + {Δ: HΔH = 0}: (...,), relative.
 
     The larger of |Π b| / max(1, |Π beta_star|) and |Π (Gamma − Gamma*) Π| / |Π Gamma* Π|, Π the projector on the range
-    of H.
+    of H. Another `target` (d, d) may stand for Gamma*, another matrix `seen` for Π.
     """
     b, Gamma = offsets(law, beta, Gamma)
-    Pi = range_projector(law)
+    Pi = range_projector(law) if seen is None else seen
     size = lambda matrix: np.sqrt((matrix**2).sum((-2, -1)))
-    target = Pi @ optimal_gamma(law) @ Pi
+    target = Pi @ (optimal_gamma(law) if target is None else target) @ Pi
     start = np.linalg.norm(b @ Pi, axis=-1) / max(1.0, np.linalg.norm(Pi @ law.beta_star))
     return np.maximum(start, size(Pi @ Gamma @ Pi - target) / max(size(target), np.finfo(float).tiny))
 

@@ -96,20 +96,6 @@ def solve(field, start: np.ndarray, times, *, rtol: float) -> np.ndarray:
     return solution.y.T
 
 
-def closed_form_gamma(law: PromptLaw, Gamma, times) -> np.ndarray:
-    """Gamma(t), (T, d, d), when beta starts at beta_star, for any H, Psi and start: a linear equation.
-
-    Gamma* + U [(U'(Gamma − Gamma*) W)_ij e^{−2 h_i ν_j t}] W' with H = U diag(h) U' and N = W diag(ν) W'. This book.
-    """
-    _, Gamma = gd_beta.offsets(law, law.beta_star, Gamma)
-    _, N, _ = gd_beta.second_moments(law, np.zeros(law.d))
-    h, U = np.linalg.eigh(law.H)
-    nu, W = np.linalg.eigh(N)
-    target = gd_beta.optimal_gamma(law)
-    decay = np.exp(-2 * np.outer(np.clip(h, 0, None), np.clip(nu, 0, None)) * np.asarray(times)[:, None, None])
-    return target + U @ ((U.T @ (Gamma - target) @ W) * decay) @ W.T
-
-
 def least_curvature(law: PromptLaw) -> float:
     """λ_min(H), the least positive eigenvalue when H is singular. Raises InputError for H = 0."""
     h = np.linalg.eigvalsh(law.H)
@@ -138,12 +124,24 @@ def gamma_rate(law: PromptLaw) -> float:
     return 2 * least_curvature(law) * float(nu[nu > 1e-10 * nu[-1]][0])
 
 
-def fastest_rate(law: PromptLaw, beta, Gamma) -> float:
-    """The larger top eigenvalue of the Hessian's blocks in Gamma, 2 H ⊗ N, and in beta, 2 P, at a point."""
+def hessian(law: PromptLaw, beta, Gamma) -> np.ndarray:
+    """The risk's Hessian in (beta, Gamma row by row), (d + d², d + d²): [[2P, C'], [C, 2 H ⊗ N]]. This book.
+
+    C v = 2 (H Gamma dN − H dA H) with dA = vb' + bv' and dN = (n+1)/n H dA H + 2 v'Hb/n H; it vanishes for b = 0 only.
+    """
     b, Gamma = gd_beta.offsets(law, beta, Gamma)
-    top = lambda matrix: float(np.linalg.eigvalsh(matrix)[-1])
+    d, n, H = law.d, law.n, law.H
     _, N, _ = gd_beta.second_moments(law, b)
-    return 2 * max(top(law.H) * top(N), top(gd_beta.curvature(law, Gamma)))
+    Hb = H @ b
+    HdAH = H[:, :, None] * Hb + H[:, None, :] * Hb[:, None]  # one slice a direction v = e_i
+    dN = (n + 1) / n * HdAH + 2 / n * Hb[:, None, None] * H
+    cross = 2 * (H @ Gamma @ dN - HdAH).reshape(d, d * d)
+    return np.block([[2 * gd_beta.curvature(law, Gamma), cross], [cross.T, 2 * np.kron(H, N)]])
+
+
+def fastest_rate(law: PromptLaw, beta, Gamma) -> float:
+    """The largest eigenvalue of the risk's Hessian at a point: what limits the steps of gradient descent there."""
+    return float(np.linalg.eigvalsh(hessian(law, beta, Gamma))[-1])
 
 
 def excess_bound(law: PromptLaw, beta, Gamma, times) -> np.ndarray:

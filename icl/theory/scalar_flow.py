@@ -76,19 +76,3 @@ def hessian_one_covariate(b, g, n: int, sigma2: float) -> np.ndarray:
     mixed = 4 * b * (square * g - 1)
     rows = [[2 * (1 - 2 * g + square * g**2), mixed], [mixed, 2 * (square * (1 + b**2) + sigma2 / n)]]
     return np.stack([np.stack(row, -1) for row in rows], -2)
-
-
-def least_hessian_eigenvalue(r: float, d: int, n: int, sigma2: float) -> float:
-    """Least eigenvalue of the risk's Hessian at H = Psi = I, Gamma = 0, |beta − beta_star| = r ≥ 0: closed form.
-
-    Along e = b/|b| the pair (e, ee') closes on itself; across, the triple (v, ev', ve') for each v orthogonal to e.
-    """
-    d, n = check_count("d", d), check_count("n", n)
-    r, sigma2 = check_nonnegative("r", r), check_nonnegative("sigma2", sigma2)
-    across = (n + 1) / n + (d + r**2 + sigma2) / n  # eigenvalue of N orthogonal to e
-    along = across + (n + 1) / n * r**2
-    pair = np.linalg.eigvalsh([[2, -4 * r], [-4 * r, 2 * along]])[0]
-    if d == 1:
-        return float(pair)
-    triple = np.linalg.eigvalsh([[2, -2 * r, -2 * r], [-2 * r, 2 * across, 0], [-2 * r, 0, 2 * along]])[0]
-    return float(min(pair, triple))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from icl.chapters import check_parameters
-from icl.chapters.gd_beta_gradient_flow import flow_pictures
+from icl.chapters.gd_beta_gradient_flow import flow_pictures, proof_pictures
 from icl.chapters.gd_beta_gradient_flow import pictures as gd_beta
 from icl.chapters.gd_beta_gradient_flow.risk_ratios import RATE_LENGTHS, ContextRisks
 from icl.chapters.mlp_benefit import pictures as mlp_benefit
@@ -213,3 +213,24 @@ def test_walk_shows_newton_s_answers_and_whitening_s():
     newton = newton_predictions(found.prompt, 3, found.alpha)[:, 0]
     np.testing.assert_allclose(columns["answers_newton"][2:], newton, rtol=1e-9, atol=1e-12)
     assert len(columns["answers_schulz"]) == 4 and columns["least_squares"] == [found.least_squares]
+
+
+def test_one_prompt_in_task_space():
+    X, y, mean = np.array([[1.0, 0], [0, 1], [1, 1]]), np.array([4.0, 0, 4]), np.array([2.0, 1])
+    columns = proof_pictures.task_space(X, y, mean, np.eye(2) / 2).columns
+    by_hand = [(0, 0), (4 / 3, 2 / 3), (2, 1), (2.5, 1), (4, 0)]
+    np.testing.assert_allclose(np.stack([columns["x"], columns["y"]], axis=1), by_hand, atol=1e-12)
+
+
+def test_the_pull_keeps_its_floor_and_the_start_its_bound():
+    n = 7
+    columns = proof_pictures.flow_proof(3, n, 0.4, 2.0).columns
+    pull = columns["too_short"] + columns["noise"]
+    assert pull.min() == pytest.approx(2 / (n + 2), rel=1e-3) and (pull >= 2 / (n + 2) - 1e-15).all()
+    np.testing.assert_allclose(
+        columns["bound"], flow_theory.beta_bound(PromptLaw.isotropic(3, n, 0.4), columns["time"])
+    )
+    for name in ("zero", "near", "far"):
+        assert columns[name][0] == 1 and (columns[name] <= columns["bound"] * (1 + 1e-9)).all()
+    assert columns["far"][20] == pytest.approx(columns["bound"][20], rel=1e-2)
+    assert columns["near"][20] < 0.9 * columns["bound"][20]

@@ -1,16 +1,15 @@
-"""Chapter 5: the risk of GD-β on prompts, and how its minimisers differ."""
+"""Chapter 5: averages over random prompts, and how the minimisers of GD-β's risk differ."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from icl.estimates import Estimate, monte_carlo
+from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
 from icl.models.gd_beta_model import GDBeta
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.search import GDBetaEnds
-from icl.solvers import linear
 from icl.theory import gd_beta
 
 
@@ -47,43 +46,34 @@ def random_point(law: PromptLaw, rng: np.random.Generator) -> tuple[np.ndarray, 
     return beta, gd_beta.optimal_gamma(law) + rng.standard_normal((law.d, law.d)) / np.sqrt(4 * law.d)
 
 
-def measured_risk(law: PromptLaw, beta, Gamma, prompts: int, rng: np.random.Generator) -> Estimate:
-    """The risk of GD-β on random prompts; the query and its noise are integrated out."""
-    return _mean(law, prompts, rng, lambda batch: _loss(law, batch, linear.gd_beta(batch.X, batch.y, beta, Gamma)))
+def over_prompts(law: PromptLaw, statistic, count: int, rng: np.random.Generator) -> Estimate:
+    """Mean and standard error of `statistic(prompts)`, (B,), over `count` random prompts, drawn in chunks."""
+    return monte_carlo(lambda B: statistic(law.sample(rng, B)), count, chunk=_chunk(law))
 
 
-def measured_bayes_risk(law: PromptLaw, prompts: int, rng: np.random.Generator) -> Estimate:
-    """The risk of ridge regression centred at beta_star on random prompts."""
-    return _mean(law, prompts, rng, lambda batch: _loss(law, batch, linear.bayes(batch.X, batch.y, law)))
+def measured_ratio(law: PromptLaw, above, below, count: int, rng: np.random.Generator) -> Estimate:
+    """Ratio of the risks of two estimators of the task, functions of the prompts, on the same prompts."""
+
+    def both(prompts):
+        off = np.stack([above(prompts), below(prompts)], axis=1) - prompts.beta[:, None]
+        return law.sigma2 + np.einsum("bki,ij,bkj->bk", off, law.H, off)
+
+    found = joint_monte_carlo(lambda B: both(law.sample(rng, B)), count, chunk=_chunk(law))
+    top, bottom = found.mean
+    return found.function(top / bottom, [1 / bottom, -top / bottom**2])
 
 
-def measured_ratio(law: PromptLaw, expected: float, prompts: int, rng: np.random.Generator) -> Estimate:
-    """Risk of the optimal GD-β over the Bayes risk on the same prompts; delta method's error at `expected`."""
-    Gamma = gd_beta.optimal_gamma(law)
-
-    def both(batch):
-        step = _loss(law, batch, linear.gd_beta(batch.X, batch.y, law.beta_star, Gamma))
-        bayes = _loss(law, batch, linear.bayes(batch.X, batch.y, law))
-        return np.stack([step, bayes, step - expected * bayes], axis=1)
-
-    found = _mean(law, prompts, rng, both)
-    return Estimate(float(found.mean[0] / found.mean[1]), float(found.stderr[2] / found.mean[1]), prompts)
+def _chunk(law):
+    return max(100, 2_000_000 // (law.n * law.d))
 
 
-def _loss(law, batch, estimate):
-    error = estimate - batch.beta
-    return law.sigma2 + np.einsum("bi,ij,bj->b", error, law.H, error)
-
-
-def _mean(law, prompts, rng, statistic) -> Estimate:
-    return monte_carlo(lambda B: statistic(law.sample(rng, B)), prompts, chunk=max(100, 2_000_000 // (law.n * law.d)))
-
-
-def prediction_spread(law: PromptLaw, ends: GDBetaEnds, rng: np.random.Generator, *, prompts: int = 256) -> float:
-    """Largest difference between the predictions of found minimisers and of the formula's, relative to the largest."""
+def prediction_spread(
+    law: PromptLaw, ends: GDBetaEnds, Gamma: np.ndarray, rng: np.random.Generator, *, prompts: int = 256
+) -> float:
+    """Largest difference between the predictions of found minimisers and of (beta_star, Gamma), over the largest."""
     batch = law.sample(rng, prompts)
     X, y, x = map(torch.from_numpy, (batch.X, batch.y, batch.x_query))
-    formula = GDBeta(law.beta_star, gd_beta.optimal_gamma(law))(X, y, x).detach().numpy()
+    formula = GDBeta(law.beta_star, Gamma)(X, y, x).detach().numpy()
     found = [GDBeta(*point)(X, y, x).detach().numpy() for point in zip(ends.beta, ends.Gamma, strict=True)]
     return float(np.abs(np.stack(found) - formula).max() / np.abs(formula).max())
 

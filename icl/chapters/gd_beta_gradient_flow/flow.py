@@ -31,13 +31,17 @@ def reference_law() -> PromptLaw:
 
 
 def starts(law: PromptLaw, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Starts (beta, Gamma): zero; the slowest Gamma, n/(n+2) ee'; random ones of size 0.1, 1 and 10, each sign.
+    """Starts (beta, Gamma): zero; the slowest, near and far; random ones of size 0.1, 1 and 10, each sign.
 
-    Random Gammas have independent normal entries: neither symmetric nor positive.
+    The slowest are off along e, where H e = h e with the least h > 0, at Gamma = n/((n+2) h) ee'. Random Gammas have
+    independent normal entries: neither symmetric nor positive.
     """
     d, n = law.d, law.n
-    e = np.eye(d)[0]
-    chosen = [(np.zeros(d), np.zeros((d, d))), (law.beta_star + 0.1 * e, n / (n + 2) * np.outer(e, e))]
+    h, U = np.linalg.eigh(law.H)
+    least = int(np.argmax(h > 1e-10 * h[-1]))
+    e = U[:, least]
+    slowest = n / ((n + 2) * h[least]) * np.outer(e, e)
+    chosen = [(np.zeros(d), np.zeros((d, d))), *((law.beta_star + size * e, slowest) for size in (0.1, 100.0))]
     for k in range(count - len(chosen)):
         signed = (1, -1)[k % 2] * (0.1, 1.0, 10.0)[k % 3] / np.sqrt(d)
         if k % 2 == 0:  # every other start is the mirror image of the one before, at the next size
@@ -58,11 +62,14 @@ def flows(law: PromptLaw, points, *, count: int = 80) -> list[theory.Flow]:
     return [theory.integrate(law, beta, Gamma, times) for beta, Gamma in points]
 
 
-def largest_bound_ratio(law: PromptLaw, found: list[theory.Flow]) -> float:
-    """Largest |b_t| / (e^{−4 λ_min t/(n+2)} |b_0|) over all flows and times t > 0 at which the bound is above 1e-3."""
+def largest_bound_ratio(law: PromptLaw, found: list[theory.Flow], *, shorter: int = 0) -> float:
+    """Largest |b_t| / (e^{−4 λ_min t/(n+2)} |b_0|) over all flows and times t > 0 at which the bound is above 1e-3.
+
+    The bound is that of a context `shorter` by so many examples.
+    """
     ratios = []
     for flow in found:
-        bound = theory.beta_bound(law, flow.times)
+        bound = theory.beta_bound(law, flow.times * (law.n + 2) / (law.n + 2 - shorter))
         size = np.linalg.norm((flow.beta - law.beta_star) @ gd_beta.range_projector(law), axis=1)
         shown = (flow.times > 0) & (bound > 1e-3)
         if size[0] > 0:
@@ -70,34 +77,33 @@ def largest_bound_ratio(law: PromptLaw, found: list[theory.Flow]) -> float:
     return float(max(ratios))
 
 
-def largest_excess_ratio(law: PromptLaw, found: list[theory.Flow]) -> float:
-    """Largest excess risk over its bound, over all flows and times at which the excess is above 1e-12 of its start."""
+def largest_excess_ratio(law: PromptLaw, found: list[theory.Flow], *, speed: float = 1.0) -> float:
+    """Largest excess risk over its bound, over all flows and times at which the excess is above 1e-12 of its start.
+
+    The bound is taken at `speed` times the time.
+    """
     ratios = []
     for flow in found:
         excess = gd_beta.excess(law, flow.beta, flow.Gamma)
-        bound = theory.excess_bound(law, flow.beta[0], flow.Gamma[0], flow.times)
+        bound = theory.excess_bound(law, flow.beta[0], flow.Gamma[0], speed * flow.times)
         shown = excess > 1e-12 * excess[0]
         ratios.append((excess[shown] / bound[shown]).max())
     return float(max(ratios))
 
 
-def velocity_error(law: PromptLaw, points) -> float:
-    """Largest difference of the flow's right-hand side and −∇R by autograd of the exact risk, relative, over points."""
-    risk, errors = _risk(law), []
-    for beta, Gamma in points:
-        gradients = torch.func.grad(risk, argnums=(0, 1))(torch.from_numpy(beta), torch.from_numpy(Gamma))
-        measured = np.r_[gradients[0].numpy(), gradients[1].numpy().ravel()]
-        speeds = theory.velocity(law, beta, Gamma)
-        errors.append(np.abs(np.r_[speeds[0], speeds[1].ravel()] + measured).max() / np.abs(measured).max())
-    return float(max(errors))
+def slope(law: PromptLaw, beta, Gamma) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient of the transformer block's exact risk in beta (d,) and Gamma (d, d), by autograd."""
+    point = torch.from_numpy(np.array(beta, dtype=float)), torch.from_numpy(np.array(Gamma, dtype=float))
+    by_beta, by_Gamma = torch.func.grad(_risk(law), argnums=(0, 1))(*point)
+    return by_beta.numpy(), by_Gamma.numpy()
 
 
-def least_hessian_eigenvalue(law: PromptLaw, beta, Gamma) -> float:
-    """Least eigenvalue of the Hessian of the exact risk in all entries of (beta, Gamma), by autograd."""
+def curvatures(law: PromptLaw, beta, Gamma) -> np.ndarray:
+    """Eigenvalues of the Hessian of the block's exact risk in all entries of (beta, Gamma), ascending, by autograd."""
     d, risk = law.d, _risk(law)
     point = torch.from_numpy(np.r_[beta, np.ravel(Gamma)].astype(float))
     hessian = torch.autograd.functional.hessian(lambda vector: risk(vector[:d], vector[d:].reshape(d, d)), point)
-    return float(np.linalg.eigvalsh(hessian.numpy())[0])
+    return np.linalg.eigvalsh(hessian.numpy())
 
 
 def measured_tail_rate(law: PromptLaw, direction: np.ndarray, Gamma: np.ndarray, window=(1e-5, 1e-9)) -> float:

@@ -1,4 +1,4 @@
-"""Chapter 5: how far GD-β is from the Bayes risk, averaged over contexts, on random problems and under a power law."""
+"""Chapter 5: how far GD-β is from the Bayes risk, averaged over contexts, and under a power law."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from icl.estimates import Estimate, monte_carlo
 from icl.prompts import PromptLaw
-from icl.theory import bayes_rates, bayes_risk, gd_beta
+from icl.theory import bayes_risk, gd_beta
 
 
 @dataclass(frozen=True)
@@ -42,34 +42,6 @@ def _posterior_variance(M, weighted, sigma2):
     else:
         left = (identity - np.linalg.pinv(M, rcond=1e-10, hermitian=True) @ M) @ weighted
     return np.trace(left, axis1=1, axis2=2)
-
-
-@dataclass(frozen=True)
-class SandwichTest:
-    """Ratios that may not exceed 1, each (K,): lower bound / Bayes, Bayes / GD-β, GD-β / upper bound; and errors."""
-
-    ratios: np.ndarray  # (3, K)
-    stderr: np.ndarray  # (3, K)
-
-    @property
-    def worst(self) -> Estimate:
-        """The largest of all, with its standard error."""
-        at = np.unravel_index(np.argmax(self.ratios), self.ratios.shape)
-        return Estimate(float(self.ratios[at]), float(self.stderr[at]), self.ratios.size)
-
-
-def sandwich_test(count: int, draws: int, rng: np.random.Generator) -> SandwichTest:
-    """Corollary 6.2's bounds on `count` random problems: d < 8, n < 40, log-normal eigenvalues and noise."""
-    ratios, errors = np.empty((3, count)), np.zeros((3, count))
-    for k in range(count):
-        d, n = int(rng.integers(1, 8)), int(rng.integers(1, 40))
-        phi, sigma2 = np.exp(1.5 * rng.standard_normal(d)), float(np.exp(2 * rng.standard_normal()))
-        found = context_risks(PromptLaw(n, np.eye(d), np.diag(phi), np.zeros(d), sigma2), draws, rng)
-        bound, bayes = bayes_rates.sandwich(phi, n, sigma2), found.bayes
-        ratios[:, k] = bound.lower / bayes.mean, bayes.mean / found.gd_beta.mean, found.gd_beta.mean / bound.upper
-        relative = np.hypot(bayes.stderr / bayes.mean, found.gd_beta.stderr / found.gd_beta.mean)
-        errors[:, k] = ratios[:, k] * (bayes.stderr / bayes.mean, relative, found.gd_beta.stderr / found.gd_beta.mean)
-    return SandwichTest(ratios, errors)
 
 
 RATE_LENGTHS = np.array([10, 32, 100, 316, 1000])
