@@ -1,15 +1,15 @@
 """Chapter 2's experiments: the preconditioner that training finds, what it buys, and when it misleads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.parameters import Parameters
-from icl.prompts import PromptLaw, conditioned_covariance, symmetric_root
-from icl.search import descents, exact_risk, preconditioner
+from icl.prompts import PromptLaw, Prompts, conditioned_covariance
+from icl.search import descents
 
 
 def covariance(parameters: Parameters, rotation: int) -> np.ndarray:
@@ -44,34 +44,6 @@ def turned(H: np.ndarray, angle: float) -> np.ndarray:
     return (Q * eigenvalues) @ Q.T
 
 
-def whitened_matrix(Gamma: np.ndarray, H: np.ndarray) -> np.ndarray:
-    """H^{1/2} Gamma H^{1/2}, (d, d): all of Gamma that the data can see, in units in which directions count alike."""
-    root = symmetric_root(H)
-    return root @ Gamma @ root
-
-
-def distance(weights: EffectiveParameters, Gamma: np.ndarray, H: np.ndarray) -> float:
-    """Relative Frobenius distance of the learned preconditioner from Gamma (d, d), both whitened."""
-    target = whitened_matrix(Gamma, H)
-    return float(np.linalg.norm(whitened_matrix(preconditioner(weights), H) - target) / np.linalg.norm(target))
-
-
-def spread(weights: EffectiveParameters, H: np.ndarray) -> float:
-    """Largest over smallest eigenvalue of the whitened learned preconditioner; 1 for a multiple of H^{-1}, (d, d)."""
-    matrix = whitened_matrix(preconditioner(weights), H)
-    eigenvalues = np.linalg.eigvalsh((matrix + matrix.T) / 2)
-    return float(eigenvalues[-1] / eigenvalues[0])
-
-
-def learned_penalty(weights: EffectiveParameters, law: PromptLaw) -> float:
-    """The penalty in (X'X + penalty I)^{-1} X'y that learned weights apply once X'X is replaced by (n+1) H.
-
-    Mean diagonal of n Gamma^{-1} − (n+1) H, Gamma the learned preconditioner.
-    """
-    implied = law.n * np.linalg.inv(preconditioner(weights)) - (law.n + 1) * law.H
-    return float(np.trace(implied)) / law.d
-
-
 def descend(law: PromptLaw, rng: np.random.Generator, count: int = 2) -> EffectiveParameters:
     """The best of `count` finished L-BFGS runs on the exact risk over all weights, each from an open label path."""
     return descents(law, count, rng, scale=0.1, init="label_path").best
@@ -82,31 +54,26 @@ def nothing_to_learn(d: int) -> NotRun | None:
     return NotRun("d = 1: without its one direction there is nothing to learn") if d == 1 else None
 
 
-def change_off_support(weights: EffectiveParameters, law: PromptLaw, rng: np.random.Generator) -> float:
-    """|Change of the exact risk| when V moves by a random D with H D H = 0 and Frobenius norm 1."""
-    off = np.eye(law.d) - law.H @ np.linalg.pinv(law.H, hermitian=True)
-    A = rng.standard_normal((law.d, law.d))
-    D = off @ A + A @ off
-    parts = weights.numpy()
-    moved = EffectiveParameters.from_numpy(**parts | {"V": parts["V"] + D / np.linalg.norm(D)})
-    return abs(exact_risk(law, moved) - exact_risk(law, weights))
+def over_prompts(
+    statistic: Callable[[Prompts], np.ndarray], law: PromptLaw, count: int, rng: np.random.Generator
+) -> Estimate:
+    """Mean of `statistic`, (B,) numbers for a batch of B prompts, over `count` fresh prompts of `law`."""
+    return monte_carlo(lambda B: statistic(law.sample(rng, B)), count, chunk=max(100, 2_000_000 // (law.n * law.d)))
 
 
-def one_step(Gamma: np.ndarray) -> EffectiveParameters:
-    """Attention weights that compute ŷ = x_query' Gamma X'y / n: v = u = 0, c = 1, V = Gamma', (d, d)."""
-    zero = np.zeros(len(Gamma))
-    return EffectiveParameters.from_numpy(zero, zero, 1.0, Gamma.T, zero)
+def squared_size(batches: np.ndarray, unit: np.ndarray) -> Estimate:
+    """|E D|² / |unit|² for the matrix whose means over independent batches are `batches`, (K, d, d); K ≥ 3.
 
-
-def measured_risk(weights: EffectiveParameters, law: PromptLaw, prompts: int, rng: np.random.Generator) -> Estimate:
-    """Mean squared error of given weights on fresh prompts of `law`, whatever law they were trained on."""
-
-    def draw(B):
-        batch = law.sample(rng, B)
-        prediction = weights.predict(*map(torch.from_numpy, (batch.X, batch.y, batch.x_query))).detach().numpy()
-        return (prediction - batch.y_query) ** 2
-
-    return monte_carlo(draw, prompts, chunk=max(100, 2_000_000 // (law.n * law.d)))
+    Products of different batches only, so that noise adds nothing: the mean is 0 where E D = 0, and every entry of D
+    counts. The error is that of a U-statistic (Hoeffding 1948): Hájek's part beside the part that remains at E D = 0.
+    """
+    K, D = len(batches), np.reshape(batches, (len(batches), -1)) / np.linalg.norm(unit)
+    others = ~np.eye(K, dtype=bool)
+    products, centred = D @ D.T, (D - D.mean(0)) @ (D - D.mean(0)).T
+    noise = (centred[others] ** 2).sum() / (K * (K - 1)) ** 2
+    towards = np.where(others, products, 0).sum(1) / (K - 1)  # each batch against the mean of the others
+    variance = 2 * noise + max(0.0, 4 * towards.var(ddof=1) / K - 4 * noise)
+    return Estimate(float(products[others].mean()), float(np.sqrt(variance)), K)
 
 
 @dataclass(frozen=True)

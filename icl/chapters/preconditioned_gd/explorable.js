@@ -56,7 +56,7 @@
     plot = view.panel(1, { title: "excess risk left, per unit of signal", x, y: { label: "", from: 0, to: 1.2 } });
     plot.rule({ y: 1 }, { colour: "zero", label: "predicting 0", at: 0.3 });
     plot.line(hs, hs.map(left(p, plain)), { colour: "gd", label: "plain", at: 0.3, place: "right" });
-    plot.line(hs, hs.map(left(p, inverse)), { dashed: true, label: "H⁻¹", at: 0.11, place: "right" });
+    plot.line(hs, hs.map(left(p, inverse)), { dashed: true, label: "H⁻¹", at: 0.085, place: "left" });
     plot.line(hs, hs.map(left(p, learned)), { colour: "preconditioned", label: "learned", at: 0.08, place: "left" });
     dots.forEach((h) => plot.point(h, left(p, learned)(h), { colour: "preconditioned" }));
 

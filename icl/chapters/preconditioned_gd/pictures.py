@@ -1,35 +1,84 @@
 """Chapter 2's pictures."""
 
 import numpy as np
+from matplotlib.colors import TwoSlopeNorm
 
 from icl.chapters.preconditioned_gd.experiments import Stability, turned
 from icl.chapters.preconditioned_gd.task_laws import Regression
 from icl.estimates import Estimate
-from icl.figures import COLOURS, INK, Figure, canvas, heat_maps, style
-from icl.models.effective import EffectiveParameters
-from icl.prompts import PromptLaw
-from icl.search import preconditioner
+from icl.figures import COLOURS, INK, SIGNED, Figure, canvas, style
+from icl.prompts import PromptLaw, symmetric_root
 from icl.theory import moments
 from icl.theory import preconditioned_gd as theory
 
 
-def weights(target: np.ndarray, exact: EffectiveParameters, sampled: EffectiveParameters) -> Figure:
-    """The preconditioner Gamma: predicted, learned on the exact loss, learned on samples."""
-    matrices = {"predicted": target, "exact loss, L-BFGS": preconditioner(exact)}
-    matrices["samples, Adam"] = preconditioner(sampled)
+def one_prompt(H: np.ndarray, w: np.ndarray, steps: dict[str, np.ndarray], tips: dict[str, np.ndarray]) -> Figure:
+    """Contours of the loss (b − w)'H(b − w) around the task w (2,), the `steps` "gd" and "preconditioned" (2,) from 0.
+
+    Once as the data come, once whitened; `tips`, (B, 2), are the ends of the same two steps on other prompts.
+    """
+    views = {"tasks": np.eye(2), r"tasks, whitened: $H^{1/2} w$": symmetric_root(H)}
+    labels = {"gd": "plain", "preconditioned": "preconditioned"}
+    turn, columns = np.linspace(0, 2 * np.pi, 181), {}
+    rounds = np.linalg.solve(symmetric_root(H), [np.cos(turn), np.sin(turn)])  # one unit of loss around w
+    radius = np.sqrt(w @ H @ w)  # of the contour through 0
     with style():
-        figure, _, columns = heat_maps(matrices, height=2.5)
+        figure, axes = canvas(1, 2, height=3.9, sharey=True, width_ratios=[1, 1.7])
+        for axis, (title, root), tag in zip(axes, views.items(), ("", "_whitened"), strict=True):
+            centre = root @ w
+            for size in (0.4, 0.7, 1.0):
+                axis.plot(*(centre[:, None] + size * radius * root @ rounds), color=INK, linewidth=0.8, alpha=0.45)
+            for kind, step in steps.items():
+                end = root @ step
+                axis.plot(*(tips[kind] @ root).T, ".", color=COLOURS[kind], markersize=2.5, alpha=0.35, zorder=1)
+                arrow = dict(arrowstyle="-|>", color=COLOURS[kind], linewidth=2, shrinkA=0, shrinkB=0)
+                axis.annotate("", end, (0, 0), arrowprops=arrow)
+                columns |= {f"{kind}_step{tag}": end}
+            axis.plot(*centre, "*", color=INK, markersize=10)
+            axis.annotate("$w$", centre, xytext=(7, -4), textcoords="offset points")
+            axis.plot(0, 0, "o", color=INK, markersize=3.5)
+            reach = 1.08 * radius * np.abs(root @ rounds).max(1) + 0.1
+            axis.set(title=title, aspect="equal", xlim=centre[0] + reach[0] * np.array([-1, 1]))
+            axis.set(ylim=centre[1] + reach[1] * np.array([-1, 1]))
+            columns |= {f"task{tag}": centre}
+        for kind in steps:
+            axes[0].plot([], [], color=COLOURS[kind], label=f"{labels[kind]} step")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9.5)
+    columns |= {f"{kind}_end_{k + 1}": tips[kind][:, k] for kind in steps for k in (0, 1)}
     alt = (
-        "Three heat maps of the preconditioner side by side: predicted, learned on the exact loss and learned"
-        " on samples. All three show the same pattern of entries."
+        "Two panels of task space with contours of the loss around the task, ellipses on the left, circles on the right"
+        " after whitening. From 0 the plain step leaves along the strong direction; the preconditioned step points"
+        " straight at the task. Small dots, the ends of both steps on other prompts, scatter around the arrows' heads."
     )
-    return Figure("weights", figure, columns, alt, method="trained")
+    return Figure("one_prompt", figure, columns, alt, method="monte-carlo")
 
 
-def eigenvalues(law: PromptLaw, exact: EffectiveParameters) -> Figure:
-    """Gamma along H's axes against H's eigenvalues, w ~ N(0, I): shrinkage, beside Newton's and ridge's."""
+def weights(H: np.ndarray, scale: float, exact: np.ndarray, sampled: np.ndarray) -> Figure:
+    """H, the learned Gamma and their product over `scale` = n eta*, I where Gamma is the inverse; all (d, d)."""
+    shown = {"$H$": H, r"$\Gamma$, learned on samples": sampled, r"$H\,\Gamma\,/\,n\eta^*$": H @ sampled / scale}
+    with style():
+        figure, axes = canvas(1, 3, height=2.6)
+        for axis, (name, matrix) in zip(axes, shown.items(), strict=True):
+            top = np.abs(matrix).max()
+            axis.pcolormesh(matrix, cmap=SIGNED, norm=TwoSlopeNorm(0, -1.4 * top, 1.4 * top), edgecolors="none")
+            axis.set(title=name, xticks=[], yticks=[], aspect="equal")
+            axis.invert_yaxis()
+            axis.spines[:].set_visible(False)
+            for (i, j), entry in np.ndenumerate(matrix if len(matrix) <= 6 else np.empty((0, 0))):
+                text = f"{entry:.2f}".replace("-", "−").replace("−0.00", "0.00")
+                axis.text(j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=7.5)
+    columns = {"H": H, "exact_loss": exact, "samples": sampled, "product": H @ sampled / scale}
+    alt = (
+        "Three matrices with their entries: the covariance H, the preconditioner learned on samples, and their product,"
+        " which is close to the identity matrix: ones on the diagonal, zeros elsewhere."
+    )
+    return Figure("weights", figure, {name: matrix.ravel() for name, matrix in columns.items()}, alt, method="trained")
+
+
+def eigenvalues(law: PromptLaw, Gamma: np.ndarray) -> Figure:
+    """The learned Gamma (d, d) along H's axes against H's eigenvalues, w ~ N(0, I), beside Newton's and ridge's."""
     h, Q = np.linalg.eigh(law.H)
-    learned = np.diag(Q.T @ preconditioner(exact) @ Q)
+    learned = np.diag(Q.T @ Gamma @ Q)
     n, tau = law.n, moments.tau(law)
     grid = np.geomspace(h[0] / 3, h[-1] * 3, 121)
     newton, ridge, best = 1 / grid, n / (n * grid + law.sigma2), n / ((n + 1) * grid + tau)
@@ -89,9 +138,7 @@ def other_lengths(law: PromptLaw, Gamma: np.ndarray, lengths, measured: dict[int
         axis.plot(
             lengths, retrained, color=COLOURS["preconditioned"], linestyle="--", label="retrained at every length"
         )
-        axis.errorbar(
-            at, means, 2 * errors, fmt="o", color=COLOURS["trained_exact"], label="trained attention, measured"
-        )
+        axis.errorbar(at, means, 2 * errors, fmt="o", color=COLOURS["trained_exact"], label="trained matrix, measured")
         axis.axvline(law.n, color=INK, linewidth=0.8, linestyle=":")
         axis.axhline(law.sigma2, color=INK, linewidth=0.8, linestyle=":")
         axis.annotate(
@@ -131,7 +178,7 @@ def transfer(law: PromptLaw, Gamma: np.ndarray, measured: dict[float, Estimate])
         axis.plot(np.degrees(angles), plain, color=COLOURS["gd"], label="plain GD, best step")
         axis.errorbar(
             np.degrees(where), means, 2 * errors, fmt="o", color=COLOURS["trained_exact"],
-            label="trained attention, measured",
+            label="trained matrix, measured",
         )  # fmt: skip
         axis.set(xlabel="angle by which $H$ is turned at test, degrees", ylabel="risk", xlim=(-2, 92))
         axis.set_xticks(range(0, 91, 15))
