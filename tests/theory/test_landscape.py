@@ -77,3 +77,25 @@ def test_one_dimension_is_symmetric():
     angles = np.linspace(0, np.pi / 2, 11)
     profile = landscape.profile(angles, 1, 6, 0.4)
     np.testing.assert_allclose(profile[[0, -1]], minimal_risk(1, 6, 0.4), rtol=1e-12)
+
+
+@pytest.mark.parametrize("d, n, sigma2", [(1, 5, 0.3), (2, 7, 0.0), (3, 40, 0.25), (4, 30, 1.2), (6, 700, 0.25)])
+def test_the_quartic_finds_what_a_grid_finds(d, n, sigma2):
+    angles = np.linspace(0, np.pi / 2, 4001)
+    risks = np.r_[np.inf, landscape.profile(angles, d, n, sigma2), np.inf]
+    lowest = np.flatnonzero((risks[1:-1] < risks[:-2]) & (risks[1:-1] < risks[2:]))
+    found = landscape.valleys(d, n, sigma2)
+    assert [valley.angle for valley in found] == pytest.approx(list(angles[lowest]), abs=1e-3)
+    assert all(valley.risk <= risks[1 + i] + 1e-12 for valley, i in zip(found, lowest, strict=True))
+
+
+def test_the_quartic_has_the_sign_of_the_slope():
+    for t in (0.3, 2.0, 9.0, 40.0):
+        up, down = (landscape.profile(np.arctan(np.sqrt(t * factor)), 3, 50, 0.4) for factor in (1.001, 0.999))
+        assert (up > down) == (landscape.slope(3, 50, 0.4)(t) > 0)
+
+
+@pytest.mark.parametrize("d, sigma2", [(2, 0.3), (5, 0.0), (9, 1.5)])
+def test_far_valley_of_long_contexts(d, sigma2):
+    excess = landscape.valleys(d, 10**8, sigma2)[-1].risk - sigma2
+    assert excess == pytest.approx(landscape.far_valley_excess(d, 10**8), rel=2e-3)

@@ -1,16 +1,18 @@
 """Chapter 1's experiments: does training find one step of gradient descent, and are the lemmas right?"""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
+from scipy.optimize import brentq
+from scipy.special import expit
 
-from icl.constructions.one_step_gd import one_step_gd
 from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
+from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
 from icl.parameters import Parameters
-from icl.prompts import PromptLaw, token_matrix
+from icl.prompts import PromptLaw
 from icl.randomness import Streams
 from icl.search import (
     Training,
@@ -22,10 +24,9 @@ from icl.search import (
     restarts,
     train_on_samples,
 )
-from icl.solvers.linear import gradient_step, ridge
 from icl.theory import landscape
 from icl.theory import one_step_gd as theory
-from icl.training import Schedule
+from icl.training import Schedule, minimise
 
 
 @dataclass(frozen=True)
@@ -69,76 +70,63 @@ def distance_from_family(weights: EffectiveParameters, d: int, n: int, sigma2: f
     return float(min(first, max(off, abs(float(v @ u) - target))) / target)
 
 
-def families_at_d1(n: int, sigma2: float, count: int, rng: np.random.Generator) -> Estimate:
-    """Share of random starts at d = 1 that end in the second family (c = 0), with its binomial error."""
+def families_at_d1(n: int, sigma2: float, count: int, rng: np.random.Generator) -> tuple[Estimate, float]:
+    """Share of random starts at d = 1 that end in the second family (c = 0), and the largest risk of those.
+
+    The share's error is the binomial one under the prediction, ½.
+    """
     ends = restarts(PromptLaw.isotropic(1, n, sigma2), count, rng)
     second = np.array([abs(end.v.item() * end.u.item()) > abs(end.c.item() * end.V.item()) for end in ends.weights])
-    return Estimate(second.mean(), 0.5 / np.sqrt(count), count)  # the error under the prediction, ½
+    return Estimate(second.mean(), 0.5 / np.sqrt(count), count), float(ends.risks[second].max(initial=-np.inf))
 
 
-def construction_error(law: PromptLaw, eta: float, rng: np.random.Generator, *, prompts: int = 256) -> float:
-    """Largest |full forward pass − one GD step| over random prompts, relative to the largest prediction."""
-    batch = law.sample(rng, prompts)
-    forward = one_step_gd(law.d, eta)(torch.from_numpy(token_matrix(batch.X, batch.y, batch.x_query)))
-    step = (gradient_step(batch.X, batch.y, eta) * batch.x_query).sum(1)
-    return float(np.abs(forward.detach().numpy() - step).max() / np.abs(step).max())
+def open_path_excess(sizes: list[tuple[int, int]], sigma2: float, count: int, rng: np.random.Generator) -> float:
+    """L-BFGS from `count` starts with an open label path at each (d, n): the largest relative excess over the least."""
+    worst = 0.0
+    for d, n in sizes:
+        ends = descents(PromptLaw.isotropic(d, n, sigma2), count, rng, scale=0.1, init="label_path")
+        worst = max(worst, float(np.abs(ends.risks / theory.minimal_risk(d, n, sigma2) - 1).max()))
+    return worst
 
 
-def step_ratio(law: PromptLaw, eta: float, rng: np.random.Generator, *, prompts: int = 64) -> float:
-    """eta over the step that makes GD on Σ (w'x_i − y_i)², no ½, equal to the constructed model.
+def best_of_heads(law: PromptLaw, heads: int, count: int, rng: np.random.Generator) -> float:
+    """The least risk that L-BFGS finds for attention with so many heads, from `count` random starts."""
+    risk = MultiHeadRisk(law)
+    models = [MultiHeadAttention(law.d, heads, rng=rng) for _ in range(count)]
+    return min(minimise(model, lambda model=model: risk(model)).loss for model in models)
 
-    The gradient at w = 0 comes from autograd, the step from least squares over the prompts.
+
+def means(
+    law: PromptLaw, sides: Callable[[int], dict[str, np.ndarray]], known: dict[str, float], prompts: int
+) -> dict[str, Estimate]:
+    """Means of all that `sides(B)` returns by name for B prompts, arrays (B, …), but for those whose mean is `known`.
+
+    These serve as control variates: what they explain of the others, fitted on prompts of its own, is taken off.
     """
-    batch = law.sample(rng, prompts)
-    X, y = torch.from_numpy(batch.X), torch.from_numpy(batch.y)
-    w = torch.zeros(prompts, law.d, dtype=torch.float64, requires_grad=True)
-    (gradient,) = torch.autograd.grad(((torch.einsum("bnd,bd->bn", X, w) - y) ** 2).sum(), w)
-    descent = -(gradient.numpy() * batch.x_query).sum(1)
-    forward = one_step_gd(law.d, eta)(torch.from_numpy(token_matrix(batch.X, batch.y, batch.x_query)))
-    step = descent @ forward.detach().numpy() / (descent @ descent)
-    return float(eta / step)
-
-
-@dataclass(frozen=True)
-class LemmaEstimates:
-    """Monte-Carlo estimates of the constants of Lemmas 1-4 and of the Bayes risk."""
-
-    lemma1: Estimate
-    lemma2: Estimate
-    c1: Estimate
-    c2: Estimate
-    bayes: Estimate
-
-
-def lemma_estimates(law: PromptLaw, prompts: int, rng: np.random.Generator) -> LemmaEstimates:
-    """All five from the same prompts; Lemmas 1 and 2 at one draw of random weights (A, w)."""
-    d, n, sigma2 = law.d, law.n, law.sigma2
-    A, w = (rng.standard_normal(shape) / np.sqrt(2 * n * d) for shape in ((d, d + 1), d + 1))
-    eta = theory.step_size(d, n, sigma2)
+    chunk = max(100, 2_000_000 // (law.n * law.d))
+    pilot = sides(max(200, min(chunk, prompts // 10)))
+    controls = lambda sample: np.stack([sample[name] - mean for name, mean in known.items()], axis=1)  # (B, k), mean 0
+    flat = lambda sample: np.concatenate([sample[name].reshape(len(sample[name]), -1) for name in wanted], axis=1)
+    wanted = [name for name in pilot if name not in known]
+    centred = [part - part.mean(0) for part in (controls(pilot), flat(pilot))]
+    slopes = np.linalg.lstsq(*centred, rcond=None)[0]  # (k, columns)
 
     def draw(B):
-        batch = law.sample(rng, B)
-        Z = np.concatenate([batch.X, batch.y[..., None]], axis=2)  # rows z_i = (x_i, y_i)
-        attention = np.einsum("bni,bn->bi", Z, Z @ w) @ A.T  # A G_D w
-        moment = gradient_step(batch.X, batch.y, 1.0)
-        bayes = ridge(batch.X, batch.y, sigma2)
-        loss = ((attention - batch.beta) ** 2).sum(1) + sigma2  # query and its noise integrated out
-        to_bayes = ((attention - bayes) ** 2).sum(1)
-        to_step = ((attention - eta * moment) ** 2).sum(1)
-        return np.stack(
-            [
-                loss - to_bayes,  # Lemma 1
-                to_bayes - to_step,  # Lemma 2
-                (moment**2).sum(1) / d,  # Lemma 3
-                (moment * bayes).sum(1) / d,  # Lemma 4
-                ((bayes - batch.beta) ** 2).sum(1) + sigma2,  # query and its noise integrated out
-            ],
-            axis=1,
-        )
+        sample = sides(B)
+        return flat(sample) - controls(sample) @ slopes
 
-    result = monte_carlo(draw, prompts, chunk=max(100, 2_000_000 // (n * d)))
-    parts = zip(result.mean, result.stderr, strict=True)
-    return LemmaEstimates(*(Estimate(float(mean), float(error), prompts) for mean, error in parts))
+    found = monte_carlo(draw, prompts, chunk=chunk)
+    shapes = [pilot[name].shape[1:] for name in wanted]
+    edges = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    parts = zip(np.split(found.mean, edges), np.split(found.stderr, edges), shapes, strict=True)
+    shaped = [Estimate(mean.reshape(shape)[()], error.reshape(shape)[()], prompts) for mean, error, shape in parts]
+    return dict(zip(wanted, shaped, strict=True))
+
+
+def farthest_entry(found: Estimate, expected: np.ndarray) -> float:
+    """The largest |entry − expected| of an estimated matrix, both (d, d), in standard errors of that entry."""
+    rounding = 1e-12 * np.abs(expected).max()
+    return float((np.abs(found.mean - expected) / (found.stderr + rounding)).max())
 
 
 def trainings(law: PromptLaw, budget: Budget, count: int, stream: Streams) -> list[Training]:
@@ -183,6 +171,13 @@ def context_lengths(n: int, count: int) -> np.ndarray:
     return np.unique(np.r_[spaced, n])
 
 
+def length_of_the_limit(d: int, sigma2: float) -> int | NotRun:
+    """A context length at which the far valley is where its limit says, to a few per cent."""
+    if not (2 <= d <= 20 and sigma2 <= 20):
+        return NotRun("the limit of long contexts is measured for 2 ≤ d ≤ 20 and σ² ≤ 20")
+    return round(20_000 * (d + sigma2) ** 2)
+
+
 def descend_from_valley(d: int, n: int, sigma2: float, rng: np.random.Generator) -> float | NotRun:
     """L-BFGS over all weights from just beside the profile's second valley: the risk where it ends.
 
@@ -195,3 +190,19 @@ def descend_from_valley(d: int, n: int, sigma2: float, rng: np.random.Generator)
     v, c, V, u = landscape.weights_at(found[-1].angle, d, n, sigma2)
     model = LinearSelfAttention(d, rng=rng, scale=1e-3)
     return descend_beside(model, dict(v=v, c=c, V=V, u=u), PromptLaw.isotropic(d, n, sigma2))
+
+
+def far_valley(d: int, sigma2: float, rng: np.random.Generator) -> tuple[float, float | NotRun]:
+    """At `length_of_the_limit`: the limit of the far valley's excess over sigma2, and where L-BFGS ends beside it."""
+    n = length_of_the_limit(d, sigma2)
+    if isinstance(n, NotRun):
+        return np.nan, n
+    return landscape.far_valley_excess(d, n), descend_from_valley(d, n, sigma2, rng) - sigma2
+
+
+def best_logit_step(margins: np.ndarray) -> Estimate:
+    """The eta at which the mean of log(1 + exp(−eta margin)) is flat, for margins y x'X'y of a sample, (B,)."""
+    eta = brentq(lambda eta: (margins * expit(-eta * margins)).mean(), 0, 1)
+    miss = expit(-eta * margins)
+    curvature = (margins**2 * miss * (1 - miss)).mean()
+    return Estimate(eta, float((margins * miss).std() / curvature / np.sqrt(len(margins))), len(margins))

@@ -6,6 +6,7 @@ import pytest
 from icl import search
 from icl.chapters import check_parameters
 from icl.chapters.one_step_gd import experiments as chapter
+from icl.estimates import Estimate, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
@@ -36,23 +37,59 @@ def test_distance_sees_every_way_of_leaving_the_family():
         assert distance(**change) > 1e-3
 
 
-def test_both_families_at_d1(rng):
-    families = chapter.families_at_d1(7, 0.3, 60, rng)
-    assert abs(families.mean - 0.5) <= 5 * families.stderr and 0 < families.mean < 1
+def test_both_families_at_d1_are_as_good(rng):
+    share, worst = chapter.families_at_d1(7, 0.3, 60, rng)
+    assert abs(share.mean - 0.5) <= 5 * share.stderr and 0 < share.mean < 1
+    assert worst == pytest.approx(theory.minimal_risk(1, 7, 0.3), rel=1e-9)
 
 
-def test_factor_two_between_the_losses(rng):
-    assert chapter.step_ratio(PromptLaw.isotropic(4, 6, 0.1), 0.03, rng) == pytest.approx(2, rel=1e-12)
-
-
-def test_lemmas_at_other_sizes(rng):
+def test_means_with_controls_are_sharper_and_as_right(rng):
+    """E XᵀyyᵀX and its trace, with what |y|² explains taken off, beside plain means."""
     d, n, sigma2 = 3, 6, 1.3
-    found = chapter.lemma_estimates(PromptLaw.isotropic(d, n, sigma2), 40_000, rng)
-    predicted = dict(lemma1=theory.lemma1_constant, lemma2=theory.lemma2_constant, c1=theory.c1, c2=theory.c2)
-    for name, formula in {**predicted, "bayes": theory.lemma1_constant}.items():
-        estimate = getattr(found, name)
-        assert abs(estimate.mean - formula(d, n, sigma2)) <= 5 * estimate.stderr, name
-        assert estimate.stderr < 0.05 * formula(d, n, sigma2), f"{name}: too noisy to tell"
+    law = PromptLaw.isotropic(d, n, sigma2)
+
+    def sides(B):
+        batch = law.sample(rng, B)
+        Xy = np.einsum("bni,bn->bi", batch.X, batch.y)
+        return {"matrix": Xy[:, :, None] * Xy[:, None], "c1": (Xy**2).sum(1) / d, "y": (batch.y**2).sum(1)}
+
+    sharp = chapter.means(law, sides, {"y": n * (d + sigma2)}, 40_000)
+    plain = monte_carlo(lambda B: sides(B)["c1"], 40_000)
+    assert list(sharp) == ["matrix", "c1"] and sharp["matrix"].mean.shape == (d, d)
+    for found in (sharp["c1"], plain):
+        assert abs(found.mean - theory.c1(d, n, sigma2)) <= 5 * found.stderr
+    assert chapter.farthest_entry(sharp["matrix"], theory.c1(d, n, sigma2) * np.eye(d)) < 5
+    assert sharp["c1"].stderr < 0.6 * plain.stderr
+
+
+def test_farthest_entry_by_hand():
+    found = Estimate(np.array([[2.0, 0.3], [0.0, 1.0]]), np.array([[0.5, 0.1], [0.1, 1.0]]), 9)
+    assert chapter.farthest_entry(found, np.eye(2)) == pytest.approx(3)
+
+
+@pytest.mark.parametrize("d, n", [(2, 9), (3, 60)])
+def test_an_open_label_path_avoids_the_false_valley(rng, d, n):
+    assert len(landscape.valleys(d, n, 0.25)) == 2
+    assert chapter.open_path_excess([(d, n)], 0.25, 3, rng) < 1e-9
+
+
+def test_more_heads_do_no_better(rng):
+    law = PromptLaw.isotropic(3, 7, 0.4)
+    assert chapter.best_of_heads(law, 2, 2, rng) == pytest.approx(theory.minimal_risk(3, 7, 0.4), rel=1e-9)
+
+
+def test_where_the_far_valley_is(rng):
+    limit, end = chapter.far_valley(3, 0.6, rng)
+    assert limit == pytest.approx(end, rel=0.01) and end == pytest.approx(4 * np.sqrt(3 / 20_000) / 3.6, rel=0.01)
+    assert "2 ≤ d ≤ 20" in chapter.far_valley(1, 0.6, rng)[1].reason
+
+
+def test_best_logit_step_is_the_lowest_of_a_grid(rng):
+    margins = rng.normal(1.0, 4.0, 5000)
+    steps = np.linspace(0, 0.5, 501)
+    found = chapter.best_logit_step(margins)
+    assert found.mean == pytest.approx(steps[np.logaddexp(0, -steps[:, None] * margins).mean(1).argmin()], abs=1e-3)
+    assert 0 < found.stderr < 0.02
 
 
 @pytest.mark.parametrize("d, n, sigma2", [(2, 9, 0.6), (3, 40, 0.25)])
@@ -82,6 +119,6 @@ def test_each_training_has_a_stream_of_its_own():
 
 
 def test_small_facts_of_the_experiments(rng):
-    assert chapter.families_at_d1(4, 0.3, 9, rng).stderr == pytest.approx(0.5 / 3)
+    assert chapter.families_at_d1(4, 0.3, 9, rng)[0].stderr == pytest.approx(0.5 / 3)
     lengths = chapter.context_lengths(23, 9)
     assert 23 in lengths and lengths[0] == 1 and lengths[-1] == 92 and (np.diff(lengths) > 0).all()
