@@ -18,19 +18,19 @@
 #
 # One layer of linear attention takes one step of gradient descent from zero. When tasks scatter around some $\beta^\ast$,
 # the sensible start is $\beta^\ast$, and attention
-# has nowhere to keep it. {cite:t}`zhang2024block` added the other half of a transformer layer, an MLP, even a linear one,
-# and proved that it closes the gap: **with the MLP the layer learns where to start.**
+# has nowhere to keep it. {cite:t}`zhang2024block` proved that an MLP, even a linear one, closes the gap:
+# **with the MLP the layer learns where to start.**
 #
 # Here the gap is {glue:text}`thm41.gap.predicted:.4f`: attention alone cannot get below the risk
 # {glue:text}`thm41.lsa_risk.predicted:.4f`, attention with a linear MLP reaches {glue:text}`thm41.ltb_risk.predicted:.4f`.
-# Then three warnings: training the block directly can get stuck, a mere read-out vector does what the MLP does, and a GPT-2 without
-# MLPs is not bound by the theorem at all.
+# But training the block can get stuck, a mere read-out vector does what the MLP does, and a GPT-2 without
+# MLPs is not bound by the theorem.
 #
 # ```{admonition} What you need
 # :class: note
 # {doc}`01_one_step_gd`. Reading takes about {glue:text}`reading_minutes:.0f` minutes; rerunning, two or three. The paper has no public
-# code, and its constants in Theorem 4.1, the star patterns of its weight matrices, its hypothesis on ranks and the unit of its Table 1 could
-# not be restored: those here are this book's own.
+# code, and its constants in Theorem 4.1, its star patterns, its hypothesis on ranks and its Table 1's unit could
+# not be restored: those here are this book's.
 # ```
 
 # %% tags=["hide-input"]
@@ -42,6 +42,7 @@ from icl.chapters.mlp_benefit import experiments as chapter
 from icl.chapters.mlp_benefit import (
     false_valleys,
     pictures,
+    prompt_pictures,
     table1,
     table1_pictures,
 )
@@ -127,7 +128,7 @@ def gd_beta(X, y, x, beta, Gamma):
 # the block is GD-β.
 # ```
 #
-# Values are the residuals $y_i - \beta^\top x_i$, the MLP adds $\beta^\top x$. A prompt for a pencil: $d = 2$, $n = 3$, start
+# Values are residuals, the MLP adds $\beta^\top x$. A prompt for a pencil: $d = 2$, $n = 3$, start
 # $(3, 2)$, $\Gamma = I$. The residuals are $2, -1, 1$, a third of $X^\top$ times them is $(1, 0)$, and $(4, 2)$ read at
 # $(2, -1)$ is $6$.
 
@@ -153,15 +154,14 @@ print(f"attention alone     {attention(E, PV, KQ):g}")
 print(f"one step from 0     {gd_beta(X, y, x, 0 * start, np.eye(2)):g}")
 
 # %% tags=["hide-input", "remove-output"]
-ledger.figure(pictures.attention_and_block(X, y, x, start))
+ledger.figure(prompt_pictures.attention_and_block(X, y, x, start))
 
 # %% [markdown]
 # ```{glue:figure} fig-attention_and_block
 # :name: fig-mlp-diagram
 #
-# The same prompt. Each example sends value times score, $\langle$key, query$\rangle$, into the sum. In attention alone the query's own path
-# carries the $0$ of its label slot; through the MLP it carries $\beta^\top x = 4$, and the values become residuals.
-# The task behind the labels is $(5, 1)$, the true answer 9.
+# The same prompt. Each example sends value times score into the sum. The query's own path
+# carries the $0$ of its label slot; through the MLP it carries $\beta^\top x = 4$, and values become residuals. (The true answer is 9.)
 # ```
 #
 # With random numbers in the starred places, a random start and a random $\Gamma$, on random prompts:
@@ -189,8 +189,7 @@ ledger.claims({"lemma51.construction": (0, apart / size, transposed / size)})
 # ```
 #
 # with $(v^\top, c) = r^\top W_P^\top W_V$, $\binom{V}{u^\top}$ the first $d$ columns of $W_K^\top W_Q$, and $w_1$ the first $d$ entries of
-# $r$. Attention alone has $r = (0, \dots, 0, 1)$, hence $w_1 = 0$. **The whole difference is the vector $w_1$**, which reads the
-# query without looking at the examples.
+# $r$. Attention alone has $w_1 = 0$. **The whole difference is the vector $w_1$**, which reads the query without the examples.
 #
 # ## How much attention alone must lose
 #
@@ -241,7 +240,7 @@ ledger.claims({"lemma51.construction": (0, apart / size, transposed / size)})
 # $\mathbb E \beta\beta^\top$.
 # ````
 #
-# The first line of the proof, for random weights in all matrices: the answer of the forward pass, and the two parts of its error.
+# The first line of the proof, at random weights: the answer of the forward pass, and the two parts of its error.
 
 # %%
 rng, beta_star = stream("odd and even"), law.beta_star
@@ -272,7 +271,7 @@ ledger.claims({"thm41.split": (0, apart / size, unshifted / size)})
 
 # %% [markdown]
 # So attention estimates the *number one* from the context, by $x_i$'s and $y_i$'s that
-# multiply to something positive, and multiplies $\beta^\ast$ by it, with a variance of order $1/n$. The exact least risk lies between the bounds. For given $\nu = H^{1/2}(v + c\beta^\ast)$ and $c$ the risk is quadratic in all the other
+# multiply to something positive, and multiplies $\beta^\ast$ by it. The exact least risk lies between the bounds. For given $\nu = H^{1/2}(v + c\beta^\ast)$ and $c$ the risk is quadratic in all the other
 # weights, and what remains is a smooth function on the sphere $\|\nu\|^2 + c^2 = 1$:
 #
 # ```{math}
@@ -321,8 +320,8 @@ lsa = minimize_scalar(on_the_sphere, bounds=bracket, options=fine).fun
 # %% [markdown]
 # ### Is it true?
 #
-# The check knows none of this: L-BFGS on the exact loss, over *all entries of all matrices*, the best of
-# {glue:text}`starts:.0f` random starts each, for both landscapes have false valleys, the last steps by Newton's method.
+# The check knows none of this: L-BFGS on the exact loss over *all entries of all matrices*, finished by Newton's method; the best of
+# {glue:text}`starts:.0f` random starts, for both landscapes have false valleys.
 
 # %%
 ends = {
@@ -346,9 +345,8 @@ ledger.claims({
 
 # %% [markdown]
 # For $H$ and $\Psi$ that do not commute, and for singular ones ({glue:text}`singular_d:.0f` covariates of which only
-# {glue:text}`d:.0f` directions vary, and a task that does not vary in one direction), the minimum over the sphere is just as exact.
-# The coordinates matter: on the sphere of all {glue:text}`singular_d:.0f` the formula gives
-# {glue:text}`sphere_unrestricted:.7f` for {glue:text}`sphere_in_range:.7f`, by randomness along directions that no data show.
+# {glue:text}`d:.0f` directions vary, and a task that does not vary in one). On the sphere of all {glue:text}`singular_d:.0f` coordinates the
+# formula would give {glue:text}`sphere_unrestricted:.7f` for {glue:text}`sphere_in_range:.7f`.
 
 # %% tags=["hide-input"]
 skewed_gap, singular_gap = chapter.measured_gaps([
@@ -393,58 +391,62 @@ ledger.figure(pictures.gap(parameters, measured))
 # $$
 #
 # without the last term it would be $\tfrac{d+1}{n+d+1}$, the value of one step from $0$.
-# For $\|\beta^\ast\| \to \infty$ it tends to $\tfrac{2}{n+2}$: labels are then $x^\top\beta^\ast$ and little else, and one step from $0$,
-# which only has to measure $\hat S$ along $\beta^\ast$, cannot be beaten. That the limit is no larger follows from the
-# upper bound; that it is no smaller is observed, not proved.
+# For $\|\beta^\ast\| \to \infty$ it tends to $\tfrac{2}{n+2}$: labels are then $x^\top\beta^\ast$ and little else, and one step from $0$
+# has only to measure $\hat S$ along $\beta^\ast$. That the limit is no larger follows from the upper bound; that it is no smaller is observed.
+
 
 # %%
-K_0 = (n + 2) / n * (tau**2 + 2 * d)
-small_limit = minimize_scalar(
-    lambda x: (
-        1
-        - 2 * x
-        + (n + d + 1) / n * x**2
-        - (tau - x * (tau + 2 / n)) ** 2 / K_0
-    )
-).fun
-small = chapter.law_with_mean(d, n, sigma2, 1e-2 * np.sqrt(d))
-small_ratio = chapter.measured_gap(small, 1, stream("small gap")) / (1e-4 * d)
-large = chapter.law_with_mean(d, n, sigma2, 1e2 * np.sqrt(tau))
-large_ratio = chapter.descended_gap(large, stream("large gap")) / (1e4 * tau)
+def parabola(x):
+    K_0 = (n + 2) / n * (tau**2 + 2 * d)
+    step = 1 - 2 * x + (n + d + 1) / n * x**2
+    return step - (tau - x * (tau + 2 / n)) ** 2 / K_0
+
+
+small_limit, large_limit = minimize_scalar(parabola).fun, 2 / (n + 2)
 
 # %% [markdown]
 # Could the lower bound be improved? Over {glue:text}`problems:.0f` random problems the gap never falls below it, whichever
-# of two searches finds less (they agree on {glue:text}`problems_agree:.0f`). And it is
-# sharp for every $n$: equality needs $Q$ to have two equal positive eigenvalues *and* an odd part that costs nothing, and with
-# one covariate, $\Psi = \|\beta^\ast\|\sigma/(n+1)$ and $\sigma \to \infty$ both can be had at once.
+# of two searches finds less (they agree on {glue:text}`problems_agree:.0f`). It is
+# sharp for every $n$: two equal positive eigenvalues of $Q$ *and* an odd part that costs nothing can be had at once with
+# one covariate, $\Psi = \|\beta^\ast\|\sigma/(n+1)$ and $\sigma \to \infty$.
 
-# %%
+# %% tags=["hide-input"]
 problems = chapter.random_laws(budget.problems, stream("random problems"))
 gaps, agree = chapter.least_gaps(problems, stream("their gaps"))
 bounds = [p.beta_star @ p.H @ p.beta_star / (p.n + 1) for p in problems]
 least = np.argmin(gaps / bounds)
+small = chapter.law_with_mean(d, n, sigma2, 1e-2 * np.sqrt(d))
+large = chapter.law_with_mean(d, n, sigma2, 1e2 * np.sqrt(tau))
 sharp = chapter.sharp_law(n)
-sharp_gap = chapter.measured_gap(sharp, budget.restarts, stream("sharp gap"))
-sharp_ratio = sharp_gap / (sharp.beta_star @ sharp.beta_star / (n + 1))
-
-# %% tags=["hide-input"]
+small_gap, sharp_gap = chapter.measured_gaps([
+    (small, 1, stream("small gap")),
+    (sharp, budget.restarts, stream("sharp gap")),
+])
+large_gap = chapter.descended_gap(large, stream("large gap"))
 two_over = lambda m: 2 * (m + 1) / (m + 2)
 ledger.claims({
-    "thm41.small_norm_limit": (small_limit, small_ratio, (d + 1) / (n + d + 1)),
-    "thm41.large_norm_limit": (2 / (n + 2), large_ratio, 2 / (n + 1)),
+    "thm41.small_norm_limit": (
+        small_limit,
+        small_gap / theory.mean_size(small),
+        (d + 1) / (n + d + 1),
+    ),
+    "thm41.large_norm_limit": (
+        large_limit,
+        large_gap / theory.mean_size(large),
+        2 / (n + 1),
+    ),
     "thm41.bounds_random": (
         1,
         (gaps / bounds)[least],
         two_over(problems[least].n),
     ),
-    "thm41.sharp": (1, sharp_ratio, two_over(n)),
+    "thm41.sharp": (1, sharp_gap / theory.lower_bound(sharp), two_over(n)),
 })
 
 # %% [markdown]
 # ### Trained on samples
 #
-# Adam, single precision, {glue:text}`batch:.0f` fresh prompts a step, gradients clipped at 1, {glue:text}`trainings:.0f` trainings of
-# each model:
+# Adam, single precision, {glue:text}`batch:.0f` fresh prompts a step, {glue:text}`trainings:.0f` trainings of each model:
 
 # %% tags=["hide-input"]
 builds = {"lsa": LinearSelfAttention, "ltb": LinearTransformerBlock}
@@ -475,9 +477,8 @@ ledger.figure(pictures.training_curves(law, trained["lsa"], trained["ltb"]))
 #
 # ## No number of heads helps
 #
-# Heads add up, so several heads may use several even statistics of the context to estimate the number one.
-# With $s = \|r\|^2/n$, let $q$ and $C$ be the mean and covariance of $\operatorname{tr}\hat S$, $\operatorname{tr}\Phi\hat S$ and $s$
-# (for $H = I$; else whiten $x$ first).
+# Several heads may estimate the number one from several even statistics of the context. With $s = \|r\|^2/n$, let $q$ and $C$ be the mean and covariance of $\operatorname{tr}\hat S$, $\operatorname{tr}\Phi\hat S$ and $s$
+# ($x$ whitened).
 #
 # ```{prf:proposition} This book
 # :label: prop-mlp-heads
@@ -504,8 +505,9 @@ ledger.figure(pictures.training_curves(law, trained["lsa"], trained["ltb"]))
 # it adds $e\,m\,s$, and makes the odd part as small as the block's. ∎
 # ```
 #
-# Both sides at $d = 3$, $n = 8$, $\sigma^2 = 0.25$, $\|\beta^\ast\| = 3$: the fraction, and least squares, on sampled prompts, of the
-# constant 1 on *all six* entries of $\hat S$ and on $s$. (Dropping the 1 below the fraction would be the best *unbiased* estimate, which is worse.)
+# Both sides at $d = 3$, $n = 8$, $\sigma^2 = 0.25$, $\|\beta^\ast\| = 3$: the fraction, and least squares of the
+# constant 1 on *all six* entries of $\hat S$ and on $s$, over sampled prompts. (Without the 1 below the fraction it would be the best *unbiased*
+# estimate.)
 
 # %%
 several = PromptLaw.isotropic(3, 8, 0.25, np.full(3, np.sqrt(3)))
@@ -530,7 +532,7 @@ lost = 9 * (many - 1) ** 2
 left = Estimate(lost.mean(), lost.std() / np.sqrt(len(lost)), len(lost))
 
 # %% [markdown]
-# And L-BFGS over the weights of one to four heads, on the exact loss. What its best single head returns for the number one:
+# And L-BFGS over the weights of one to four heads, with what the best single head returns for the number one:
 
 # %%
 head_gaps = chapter.head_gaps(several, [1, 2, 3, 4], 3, stream("heads"))
@@ -541,7 +543,7 @@ even = S @ v_ @ V_ + part["c"] * np.outer(s, part["u"])
 one = even @ mean / (mean @ mean)
 
 # %% tags=["hide-input"]
-ledger.figure(pictures.number_one(one, many))
+ledger.figure(prompt_pictures.number_one(one, many))
 ledger.claims({
     "multihead.number_one": (floor, left, unbiased),
     "multihead.floor": (floor, head_gaps[-1], unbiased),
@@ -551,10 +553,9 @@ ledger.claims({
 # ```{glue:figure} fig-number_one
 # :name: fig-mlp-number-one
 #
-# Attention's estimate of the number one, over prompts. One head: mean square distance to 1 {glue:text}`one_head_square:.3f`, and its
-# weights are bent away from the best step besides; the gap is {glue:text}`heads_1:.4f`. Two, three and four heads leave
-# {glue:text}`heads_2:.4f`, {glue:text}`heads_3:.4f` and {glue:text}`heads_4:.4f`, nine times the mean square distance of the orange curve. The
-# block need not estimate.
+# Attention's estimate of the number one, over prompts. One head is off by {glue:text}`one_head_square:.3f` in mean square, and bends its
+# step besides: a gap of {glue:text}`heads_1:.4f`. Two to four heads leave
+# {glue:text}`heads_2:.4f`, {glue:text}`heads_3:.4f` and {glue:text}`heads_4:.4f`, in the end nine times the mean square of the orange curve.
 # ```
 #
 # ## What the block learns
@@ -624,12 +625,6 @@ def violation(beta_star, H, Gamma, w1, v, c, V, u):  # relative
     )
 
 
-singular_ends = chapter.descend(
-    singular, budget.restarts, stream("singular block"), LinearTransformerBlock
-)
-found = chapter.minimisers(law, ends[LinearTransformerBlock])
-singular_found = chapter.minimisers(singular, singular_ends)
-
 # %% [markdown]
 # *Sufficient:* whatever satisfies them has the least risk, by the exact loss. A draw from the set: any $c \ne 0$, and anything that
 # $H$ cannot see.
@@ -673,6 +668,11 @@ exception = chapter.risk_of(line, mean, v, 0.0, -np.outer(mean, u), u)
 unshifted = chapter.risk_of(line, mean, v, 0.0, 0 * np.outer(mean, u), u)
 
 # %% tags=["hide-input"]
+singular_ends = chapter.descend(
+    singular, budget.restarts, stream("singular block"), LinearTransformerBlock
+)
+found = chapter.minimisers(law, ends[LinearTransformerBlock])
+singular_found = chapter.minimisers(singular, singular_ends)
 undefined = chapter.rank_below_two(law)
 worst = lambda found, H, law, N=n + 1: max(
     (violation(law.beta_star, H, best_step(law, N), **part) for part in found),
@@ -701,13 +701,12 @@ ledger.claims({
 # %% [markdown]
 # ## Training can get stuck
 #
-# The least risk is one thing, where training ends another. With the mean absorbed by $w_1$, the block's landscape is a function on a
+# With the mean absorbed by $w_1$, the block's landscape is a function on a
 # sphere as in {eq}`eq-mlp-sphere`, and on the circle through each axis of $\Phi$ it is a curve in one angle $\varphi$, with GD-β at
 # $\varphi = 0$. For $H = \operatorname{diag}(1, \tfrac12, \tfrac13)$, $\Psi = I$, $\beta^\ast = (1,1,1)$, $n = 8$, $\sigma^2 = 0.25$
-# (sizes of this experiment only) the circle through the first axis has a second valley, at risk
-# {glue:text}`landscape.spurious_valley.predicted:.6f` instead of {glue:text}`landscape.global_minimum.predicted:.6f`. The Hessian on the
-# sphere is positive there, its least eigenvalue {glue:text}`curvature:.3f`. L-BFGS over all matrices, started beside it,
-# stays:
+# the circle through the first axis has a second valley, at risk
+# {glue:text}`landscape.spurious_valley.predicted:.6f` instead of {glue:text}`landscape.global_minimum.predicted:.6f`. The Hessian is
+# positive there, its least eigenvalue {glue:text}`curvature:.3f`, and L-BFGS over all matrices, started beside it, stays:
 
 # %% tags=["hide-input"]
 valleys = theory.ltb_valleys(false_valleys.TRAP)
@@ -739,8 +738,8 @@ ledger.figure(pictures.landscape(trap))
 # ```
 #
 # There the block weighs tokens by one covariate besides the label. GD-β, trained in its own parameters
-# $(\beta, \Gamma)$, reached the global minimum from {glue:text}`gd_beta_reached:.0f` of {glue:text}`gd_beta_starts:.0f` starts on the
-# same problem, as the next chapter's convergence theorem promises; for the block's own matrices the promise does not hold.
+# $(\beta, \Gamma)$, reached the global minimum from {glue:text}`gd_beta_reached:.0f` of {glue:text}`gd_beta_starts:.0f` starts, as the next
+# chapter's convergence theorem promises; for the block's own matrices it does not hold.
 #
 # ## Do real transformers need the MLP?
 #
@@ -751,42 +750,41 @@ ledger.figure(pictures.landscape(trap))
 # | zero | {glue:text}`published_1:g` | {glue:text}`published_2:g` |
 # | «a vector of tens» | {glue:text}`published_3:g` | {glue:text}`published_4:g` |
 #
-# **Its settings.** In its own words, its runs «follow the setting of Garg et al. (2022), except that we use the token matrix»; it adds
-# GPT-2's start (projections onto the residual stream divided by the root of their number), Adam, new tasks at every step, and one law for
+# **Its settings.** Its runs «follow the setting of Garg et al. (2022), except that we use the token matrix», with
+# GPT-2's start (residual projections scaled by the number of residual connections), Adam, new tasks at every step, and one law for
 # training and test. {cite:t}`garg2022` have $d =$ {glue:text}`table1_d:.0f`, $n =$ {glue:text}`table1_n:.0f`, $H = \Psi = I$, no label
 # noise, {glue:text}`table1_batch:.0f` prompts a step, Adam at $10^{-4}$ for 500,001 steps with a curriculum; their smaller GPT-2 of 6 layers
 # and 4 heads has width {glue:text}`table1_width:.0f`. They divide errors by $d$. Whether Table 1 does is not known, so both
-# units stand here: *raw*, and *divided by $d$*. A vector of tens we read as $\beta^\ast = (10, \dots, 10)$.
+# units stand here. A vector of tens we read as $\beta^\ast = (10, \dots, 10)$.
 #
-# **What the theory says at this size, with no training at all.** For the vector of tens the formulas of this chapter give:
+# **What the theory says at this size, with no training at all**, for the tens:
 #
 # | | raw | divided by $d$ |
 # |---|---|---|
-# | least risk of linear attention, one head | {glue:text}`table1_floor_lsa:.2f` | {glue:text}`table1_floor_lsa_d:.3f` |
-# | least risk of one layer with any number of heads | {glue:text}`table1_floor_heads:.2f` | {glue:text}`table1_floor_heads_d:.3f` |
-# | least risk of the linear block | {glue:text}`table1_floor_ltb:.3f` | {glue:text}`table1_floor_ltb_d:.3f` |
+# | linear attention, one head: at least | {glue:text}`table1_floor_lsa:.2f` | {glue:text}`table1_floor_lsa_d:.3f` |
+# | one layer, any number of heads: at least | {glue:text}`table1_floor_heads:.2f` | {glue:text}`table1_floor_heads_d:.3f` |
+# | the linear block: at least | {glue:text}`table1_floor_ltb:.3f` | {glue:text}`table1_floor_ltb_d:.3f` |
 #
-# If the printed losses are raw, {glue:text}`published_4:g` without MLP lies below both floors of attention: that GPT-2 is not bound by
-# {prf:ref}`thm-mlp-gap`, and what its MLPs gain is not the theorem's gap. If they are divided by $d$, it lies above
-# all three: then the GPT-2 without MLPs does worse than a single layer of linear attention can, which tells of its training more
-# than of its architecture. And for mean zero, where the theorem has no gap (attention and block share the floor
-# {glue:text}`table1_floor_zero:.3f` raw, {glue:text}`table1_floor_zero_d:.3f` divided by $d$), both printed losses are far below it. On
-# neither reading does Table 1 show the gap of Theorem 4.1.
+# If the printed losses are raw, {glue:text}`published_4:g` without MLP lies below both floors of attention: what that GPT-2's MLPs gain is not the gap of
+# {prf:ref}`thm-mlp-gap`. If they are divided by $d$, it lies above
+# all three: without MLPs it does worse than a single layer of linear attention can, which tells of its training more
+# than of its architecture. For mean zero, where there is no gap, both printed losses are far below the common floor
+# {glue:text}`table1_floor_zero:.3f` raw, {glue:text}`table1_floor_zero_d:.3f` divided by $d$. On neither reading does Table 1 show the gap of
+# Theorem 4.1.
 #
 # **Our trainings** have that size, that batch and those laws. Every prompt asks {glue:text}`table1_queries:.0f` queries that do not see
-# each other, Muon moves the matrices inside the blocks and Adam the rest, labels are in units of their size, and there is no
-# curriculum. The rates stay up until {glue:text}`table1_stretch:.0f` more steps lower the loss by no more than two standard errors, which we call
-# *settled*, or until the steps allowed are over, and then fall to zero; Muon's rate is swept for every entry. The tested model is
-# the paper's up to its activation, GELU itself where GPT-2 approximates it. The book carries what came out, and `python -m icl train table1`
-# goes on with what is missing, in slices with `--minutes 9`, on a GPU with `--device cuda`:
+# each other, Muon moves the matrices inside the blocks and Adam the rest, labels are in units of their size, without a
+# curriculum. The rates, Muon's swept for every entry, stay up until {glue:text}`table1_stretch:.0f` more steps lower the loss by no more than two
+# standard errors (*settled*), or until the steps allowed are over, and then fall to zero. The model is GPT-2 with GELU itself for its
+# approximation. The book carries what came out;
+# `python -m icl train table1` goes on with what is missing:
 
 # %% tags=["hide-input"]
 table1_pictures.Trainings()
 
 # %% [markdown]
-# Each ± is over test prompts, for one training. The printed loss is taken as raw, the stricter reading, and as a bound: a lower loss
-# is no failure. A loss above it decides nothing until the training has settled. Nor does the table's order, the loss with MLPs over the
-# loss without, at most 1 at each mean, a ratio that has no unit, until both have:
+# Each ± is over test prompts. The printed loss is taken as raw, the stricter reading, and as a bound. A loss above it decides nothing until
+# the training has settled; nor does the table's order, a ratio without a unit, until both trainings have:
 
 # %% tags=["hide-input"]
 losses = table1.results(profile)
@@ -804,12 +802,10 @@ ledger.figure(table1_pictures.curves())
 # ```{glue:figure} fig-table1_curves
 # :name: fig-mlp-table1
 #
-# Each training's loss on fresh prompts, raw, with the printed test losses (dashed). Grey: what it costs to know the mean task and nothing of
-# the prompt's own. In the second half of each the rates fall, after a short new warm-up.
+# Each training's loss on fresh prompts, raw, with the printed test losses (dashed). Grey: knowing the mean task and nothing of
+# the prompt's own. In the second half of each the rates fall. Of {glue:text}`table1_trainings:.0f` trainings, of
+# {glue:text}`table1_entries:.0f` of four entries, {glue:text}`table1_settled:.0f` have settled.
 # ```
-#
-# The file holds {glue:text}`table1_trainings:.0f` trainings, of {glue:text}`table1_entries:.0f` of the four entries;
-# {glue:text}`table1_settled:.0f` have settled.
 #
 # **What a GPT-2 without MLP can do that LSA cannot.** LSA's residual connection carries a $0$ to the answer ({numref}`fig-mlp-diagram`). In a GPT-2 the query's
 # covariates pass every layer in the *residual stream* and at the end meet a learned read-out vector, the row $r$ of this chapter.
@@ -825,11 +821,10 @@ one_unit = chapter.descend(
 ledger.claims({"thm53.one_hidden_unit": (ltb, one_unit.risks.min(), lsa)})
 
 # %% [markdown]
-# A GPT-2 also has later layers, a softmax and LayerNorm. So {prf:ref}`thm-mlp-gap` does not bind it. What its MLPs are worth is a question about
-# *training*. Below are decoders with 2 layers, 2 heads and width 32 at $d = 3$, $n = 10$ (sizes of this experiment only), each trained by the recipe
+# So {prf:ref}`thm-mlp-gap` does not bind it, and what its MLPs are worth is a question about
+# *training*. Below are decoders with 2 layers, 2 heads and width 32 at $d = 3$, $n = 10$, trained by the recipe
 # above for {glue:text}`gpt_steps:,.0f` steps of {glue:text}`gpt_batch:.0f` prompts and {glue:text}`gpt_queries:.0f` queries, with every rate of Muon and
-# {glue:text}`gpt_seeds:.0f` seeds, for mean zero and for
-# $\|\beta^\ast\| =$ {glue:text}`beta_norm:g`: {glue:text}`gpt_runs:.0f` runs, all of them shown.
+# {glue:text}`gpt_seeds:.0f` seeds: {glue:text}`gpt_runs:.0f` runs, all shown.
 
 # %% tags=["hide-input", "remove-output"]
 sweep = gpt.sweep(parameters, stream)
@@ -839,15 +834,14 @@ ledger.figure(pictures.gpt_sweep(sweep))
 # ```{glue:figure} fig-gpt_sweep
 # :name: fig-mlp-gpt-sweep
 #
-# Each dot is one training; lines are geometric means over seeds. {glue:text}`gpt_below:.0f` of the {glue:text}`gpt_runs:.0f` end below the
-# least risk of the linear block. Dashed, from above: the least risk of linear attention, of the linear block, and of any predictor (Bayes); the first two
-# coincide for mean zero.
+# Each dot is one training; lines are geometric means over seeds. Dashed, from above: the least risk of linear attention, of the linear
+# block (the same for mean zero), and Bayes. {glue:text}`gpt_below:.0f` trainings end below the linear block.
 # ```
 #
 # Without the MLP the risk is {glue:text}`zero_ratio_low:.2f` to {glue:text}`zero_ratio_high:.2f` times as large for mean zero, depending on
 # the rate, and {glue:text}`mean_ratio_low:.2f` to {glue:text}`mean_ratio_high:.2f` times for
-# $\|\beta^\ast\| =$ {glue:text}`beta_norm:g`. No single number is *the* gap: it moves with the rate, and with the length of training, which was the same for all and
-# stopped none at rest; the sweep still ranks speed as much as architecture. With a
+# $\|\beta^\ast\| =$ {glue:text}`beta_norm:g`. No single number is *the* gap: it moves with the rate and with the length of training, which
+# stopped none at rest, so the sweep ranks speed as much as architecture. With a
 # mean task, the best GPT without MLP has test risk {glue:text}`best_without:.3f`; linear attention cannot get below
 # {glue:text}`lsa_floor_small:.3f`.
 
@@ -855,7 +849,7 @@ ledger.figure(pictures.gpt_sweep(sweep))
 # ## Move it yourself
 #
 # Move $\|\beta^\ast\|$: once the mean outgrows the spread of tasks and noise, attention falls back on one step from $0$. Move $n$: the gap
-# shrinks, but not as fast as the bound. **A question:** the bound is sharp. How close to it can you get with these sliders?
+# shrinks, but not as fast as the bound. **A question:** how close to the bound can you get?
 #
 # ```{admonition} Answer
 # :class: dropdown
@@ -870,17 +864,13 @@ explorable(parameters)
 # %% [markdown]
 # ## What the theory does not say
 #
-# - {prf:ref}`thm-mlp-gap` compares *least* risks of one layer and says nothing about training.
-# - «MLP» means a linear map after attention; what the non-linearity of a real one is good for is not touched.
-# - The gap fades like $\|\beta^\ast\|^2/n$ for any fixed mean, and needs every token to be a random example: one that never changes does the
-#   MLP's job ({ref}`ex-soft-prompt`).
+# - {prf:ref}`thm-mlp-gap` compares *least* risks of one layer, its «MLP» is linear, and every token is a random example: one that never
+#   changes does the MLP's job ({ref}`ex-soft-prompt`).
 # - Covariates, tasks and noise are Gaussian. The first formula needs of the tasks a symmetric law around $\beta^\ast$ and their covariance; the exact
 #   least risk of LSA needs their fourth moments too.
-# - Not proved: that the limit $2/(n+2)$ is not smaller; that $d$ heads already reach the floor of $d + 1$; that the minimum over the sphere is
-#   found (many starts, no certificate). False valleys of the block were looked for on the
-#   circles through the axes of $\Phi$ only; how often training ends in one is known for one problem and one optimiser.
-# - The sweep of GPT-2's is of a model far smaller than the paper's, and our trainings at the size of Table 1 follow a recipe of our own: what
-#   long training at full size leaves of the gap, or one that has not settled would still reach, is open.
+# - Not proved: {ref}`ex-mlp-open`, and that the minimum over the sphere is found (many starts, no certificate). False valleys were looked for on the
+#   circles through the axes of $\Phi$ only, and how often training ends in one at one problem.
+# - The sweep is of a GPT-2 far smaller than the paper's; the trainings at the size of Table 1 follow a recipe of our own.
 
 # %% tags=["hide-input", "remove-output"]
 false_rate = false_valleys.stuck_rate(
@@ -966,13 +956,12 @@ for name, value in numbers.items():
 # %% [markdown]
 # ## Exercises
 #
-# ★ a pencil and ten minutes; ★★ more thought, or a few lines of code; ★★★ a proof; ◇ open, as far as we know. The code in the solutions
-# ran with this page and stops it if a number is off.
+# ★ a pencil and ten minutes; ★★ more thought, or a few lines of code; ★★★ a proof; ◇ open. The solutions' code ran with this page.
 #
 # ```{exercise} An MLP in units of examples ★
 # :label: ex-mlp-examples
 # Take $H = \Psi = I$ and $k = d + 1 + \sigma^2$. Attention without the MLP gets a longer context $n' > n$ and wants to be as good as the block at $n$. Use
-# {prf:ref}`thm-mlp-gap` to bound $n'/n$ for long contexts from both sides.
+# {prf:ref}`thm-mlp-gap` to bound $n'/n$ for long contexts.
 # ```
 #
 # ```{solution} ex-mlp-examples
@@ -988,7 +977,7 @@ for name, value in numbers.items():
 #
 # so $n'/n \le 1 + (d+1)\frac{B^2}{dk}$.
 #
-# On this page $B^2/(dk) =$ {glue:text}`ex_mlp_unit:.3f`, so the MLP saves attention between {glue:text}`ex_mlp_least:.2f` and
+# Here $B^2/(dk) =$ {glue:text}`ex_mlp_unit:.3f`, so the MLP saves attention between {glue:text}`ex_mlp_least:.2f` and
 # {glue:text}`ex_mlp_most:.2f` times the context, if it is long. At $n =$ {glue:text}`n:.0f` the exact answer from {eq}`eq-mlp-sphere` is
 # $n' =$ {glue:text}`ex_mlp_length:.0f`. A fixed mean is always worth a fixed *factor* of context, never an amount that fades.
 # ```
@@ -1012,8 +1001,8 @@ for name, value in numbers.items():
 # f = x^\top\big\{\beta^\ast + \tfrac1n\, \Gamma^\ast X^\top (y - X\beta^\ast)\big\} ,
 # $$
 #
-# which is GD-β, the block's optimum. This does not contradict {prf:ref}`thm-mlp-gap`: there every token is a random example, and the number
-# one has to be *estimated* from them. A token that is always there is the number one. (Learned prompts and «begin of text»
+# which is GD-β, the block's optimum. In {prf:ref}`thm-mlp-gap` every token is a random example, from which the number
+# one has to be *estimated*. A token that is always there is the number one. (Learned prompts and «begin of text»
 # tokens do this job in real transformers.) The forward pass agrees to rounding:
 
 # %%
@@ -1055,9 +1044,8 @@ assert difference < 1e-12
 # \frac{1}{1 + d^2 / (2d/n)} = \frac{2}{nd + 2}
 # $$
 #
-# of $\|\beta^\ast\|^2$. One head cannot get below $\frac{1}{n+1}$: it is the $d$ *independent* looks at each example that help, and one head, whose
-# $Q$ has two positive eigenvalues at most, has only two. The labels' $\|r\|^2/n$ adds next to nothing, because it varies from task to task and
-# that does not average out:
+# of $\|\beta^\ast\|^2$. One head, whose $Q$ has two positive eigenvalues at most, has only two independent looks at each example, and
+# stays above $\frac{1}{n+1}$. The labels' $\|r\|^2/n$ adds next to nothing, because it varies from task to task:
 
 # %%
 for heads_d, heads_n in ((3, 8), (5, 20), (10, 20)):
@@ -1082,14 +1070,7 @@ for heads_d, heads_n in ((3, 8), (5, 20), (10, 20)):
 # ```{solution} ex-heads-and-mlp
 # :label: sol-heads-and-mlp
 # :class: dropdown
-# Put $v_k' = v_k + c_k \beta^\ast$ and $V_k' = V_k + \beta^\ast u_k^\top$. The split of the proof above becomes
-#
-# $$
-# \hat\beta - \beta = \underbrace{\sum_k \Big( V_k'^\top \hat S v_k' + c_k u_k \tfrac{\|r\|^2}{n} \Big) - (\beta^\ast - w_1)}_{\text{even}}
-# + \underbrace{\Gamma \tfrac{X^\top r}{n} - \theta}_{\text{odd}}
-# $$
-#
-# with $\Gamma = \sum_k (c_k V_k'^\top + u_k v_k'^\top)$.
+# {eq}`eq-mlp-split` holds with sums over heads, $\Gamma = \sum_k (c_k V_k'^\top + u_k v_k'^\top)$.
 # The two parts are uncorrelated, so the risk is at least $\sigma^2$ plus the odd part's mean square. That depends on the weights through the matrix
 # $\Gamma$ alone, and one head already reaches every matrix ($c = 1$, $V' = \Gamma^\top$, $u = v' = 0$). So the minimum over $\Gamma$, the first formula of
 # {prf:ref}`thm-mlp-gap`, bounds the $K$-head block from below; the one-head block attains it. ∎
@@ -1117,9 +1098,7 @@ for heads_d, heads_n in ((3, 8), (5, 20), (10, 20)):
 # the labels: $c\,u$ of the order of $\|\beta^\ast\|$. Then $\Gamma = cV'^\top + uv'^\top$ is of that order too, and the odd part pays in
 # proportion to $\|\beta^\ast\|^2$. **Missing:** to make this trade precise for all weights at once. Computed gaps meet the limit.
 #
-# **2. Known:** $d + 1$ suffice, by construction; and the equality for $K = d$ on a handful of problems, this page's among them
-# ({glue:text}`heads_3:.6f` and {glue:text}`heads_4:.6f` for 3 and 4 heads at $d = 3$). **Open:** the general case, the singular ones
-# included. A lower bound for $K < d$ is $\frac{2\|\beta^\ast\|_H^2}{(K+1)\,n + 2}$, from the number of positive eigenvalues of $Q$.
+# **2. Known:** $d + 1$ suffice ({prf:ref}`prop-mlp-heads`), and $d$ on a handful of problems, this page's among them. **Open:** the general case. A lower bound for $K < d$ is $\frac{2\|\beta^\ast\|_H^2}{(K+1)\,n + 2}$, from the number of positive eigenvalues of $Q$.
 # ```
 
 # %% tags=["hide-input", "remove-output"]
@@ -1149,7 +1128,7 @@ for name, value in exercise_numbers.items():
 # %% [markdown]
 # ## Every claim of this chapter
 #
-# A claim holds within its tolerance, fixed beforehand, and five standard errors; a bound that is missed by less is *undecided*.
+# Each holds within its tolerance, fixed beforehand, and five standard errors.
 
 # %% tags=["hide-input"]
 ledger.save()

@@ -157,7 +157,7 @@ def rank_below_two(law: PromptLaw) -> NotRun | None:
 
 
 def minimisers(law: PromptLaw, ends: Restarts) -> list[dict[str, np.ndarray]]:
-    """The effective weights w1, v, c, V, u of every end that reached the block's least risk."""
+    """The effective weights w1, v, u (d,), c () and V (d, d) of every end that reached the block's least risk."""
     reached = np.flatnonzero(ends.reached(theory.ltb_minimal_risk(law)))
     return [ends.weights[k].numpy() for k in reached]
 

@@ -31,7 +31,7 @@ class GPTBudget:
 
 
 BUDGETS = {
-    "quick": GPTBudget(400, (0.004, 0.01, 0.025), 2),
+    "quick": GPTBudget(300, (0.004, 0.01, 0.025), 2),
     "standard": GPTBudget(1500, (0.002, 0.004, 0.01, 0.025), 3),
     "paper": GPTBudget(20_000, (0.002, 0.004, 0.01, 0.025), 5),
 }

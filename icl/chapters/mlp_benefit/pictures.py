@@ -112,7 +112,7 @@ def gpt_sweep(sweep: Sweep) -> Figure:
             for value, key in zip(floors[i], ("attention_only", "block", "bayes"), strict=True):
                 if value > 0:  # without noise the Bayes risk is 0, which no logarithmic axis has
                     axis.axhline(value, color=COLOURS[key], linestyle="--", linewidth=1.1)
-            axis.set(xscale="log", yscale="log", xlabel="peak learning rate", title=titles[i])
+            axis.set(xscale="log", yscale="log", xlabel="peak rate of Muon", title=titles[i])
             axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axis.minorticks_off()
         _plain_ticks(axes[0], *axes[0].get_ylim())
@@ -123,12 +123,12 @@ def gpt_sweep(sweep: Sweep) -> Figure:
                 text, at, xycoords=axes[1].get_yaxis_transform(), xytext=(4, 0), textcoords="offset points",
                 va="center", fontsize=9,
             )  # fmt: skip
-        axes[1].legend(fontsize=9, loc="lower left", bbox_to_anchor=(0, 0.12))
+        axes[1].legend(fontsize=9, loc="upper right", bbox_to_anchor=(1, 0.9))
     columns |= {"floor_lsa": floors[:, 0], "floor_ltb": floors[:, 1], "floor_bayes": floors[:, 2]}
     alt = (
-        "Test risk of small GPTs against learning rate, for task mean zero and not; dots are seeds, lines their means,"
+        "Test risk of small GPTs against Muon's rate, for task mean zero and not; dots are seeds, lines their means,"
         " dashed lines the least risks of linear attention, of the linear block and of the Bayes predictor. The"
-        " distance between the models with and without the MLP changes with the learning rate."
+        " distance between the models with and without the MLP changes with the rate."
     )
     return Figure("gpt_sweep", figure, columns, alt, method="trained")
 
@@ -187,79 +187,3 @@ def landscape(ends: dict[float, Restarts]) -> Figure:
         " angle. Right: for three scales of the first weights, the shares of starts that end in each, with error bars."
     )
     return Figure("landscape", figure, columns, alt)
-
-
-def attention_and_block(X: np.ndarray, y: np.ndarray, x: np.ndarray, beta: np.ndarray) -> Figure:
-    """One prompt through attention alone and through the block that is GD-β from `beta` with Gamma = I, in numbers."""
-    n, scores = len(X), X @ x
-    starts = {"attention_only": 0 * beta, "block": beta}
-    values = {key: y - X @ start for key, start in starts.items()}
-    with style():
-        figure, axes = canvas(1, 2, height=3.5)
-        for axis, (key, start) in zip(axes, starts.items(), strict=True):
-            axis.set(xlim=(-0.6, n + 0.6), ylim=(-0.6, 3.3), xticks=[], yticks=[])
-            axis.spines[:].set_visible(False)
-            axis.set_title("attention" if key == "attention_only" else "attention, then the MLP")
-            sum_at, answer_at = ((n - 1) / 2, 1.75), (n, 3.0)
-            for i in range(n):
-                _box(axis, (i, 0), f"{_column(X[i])}; {y[i]:g}")
-                _arrow(axis, (i, 0.2), (sum_at[0] + (i - sum_at[0]) * 0.5, 1.53), COLOURS[key])
-                product = f"{_times(values[key][i])} · {_times(scores[i])}"
-                axis.text(i, -0.42, product, ha="center", va="center", fontsize=9.5, color=COLOURS[key])
-            _box(axis, (n, 0), f"{_column(x)}; 0")
-            total = values[key] @ scores / n
-            _box(axis, sum_at, f"sum / {n} = {total:g}", COLOURS[key])
-            own = start @ x
-            _arrow(axis, (sum_at[0] + 0.55, 1.97), (answer_at[0] - 0.2, 2.72), COLOURS[key])
-            _arrow(axis, (n, 0.2), (n, 2.75), COLOURS[key], dashed=not own)
-            axis.text(n + 0.1, 1.5, f"{own:g}", fontsize=9.5, color=COLOURS[key], va="center")
-            _box(axis, answer_at, f"{total + own:g}", COLOURS[key])
-            axis.text(n - 0.22, 3.0, "answer", fontsize=9.5, ha="right", va="center")
-    columns = {"score": scores} | {f"value_{key}": value for key, value in values.items()}
-    columns |= {"answers": np.array([values[key] @ scores / n + start @ x for key, start in starts.items()])}
-    alt = (
-        "Two diagrams of one prompt. In both, each example sends its value times its score into a sum, which goes to the"
-        " answer at the query. With attention alone nothing else arrives there; in the block the query's own covariates"
-        " go there too, through w1, and the values are residuals."
-    )
-    return Figure("attention_and_block", figure, columns, alt)
-
-
-def _times(value: float) -> str:
-    return f"{value:g}" if value >= 0 else f"(−{-value:g})"
-
-
-def _column(x: np.ndarray) -> str:
-    return ", ".join(f"{value:g}" for value in x).replace("-", "−")
-
-
-def _box(axis, at, text: str, colour: str = INK) -> None:
-    box = dict(boxstyle="round,pad=0.35", facecolor="none", edgecolor=colour, linewidth=1.3)
-    axis.text(*at, text, ha="center", va="center", fontsize=9.5, bbox=box)
-
-
-def _arrow(axis, start, end, colour: str, *, dashed: bool = False) -> None:
-    line = dict(arrowstyle="-|>", color=colour, linewidth=1.3, linestyle="--" if dashed else "-", shrinkA=0, shrinkB=0)
-    axis.annotate("", end, start, arrowprops=line)
-
-
-def number_one(one_head: np.ndarray, many_heads: np.ndarray) -> Figure:
-    """Histograms over prompts of what attention returns for the number one, with one head and with any number."""
-    edges = np.linspace(-0.5, 3.0, 71)
-    centres = (edges[1:] + edges[:-1]) / 2
-    columns = {"estimate": centres}
-    with style():
-        figure, axis = canvas(height=3.2)
-        for name, estimates, key in (("one head", one_head, "attention_only"), ("any number", many_heads, "gd")):
-            density = np.histogram(estimates, edges)[0] / (len(estimates) * np.diff(edges))
-            axis.plot(centres, density, color=COLOURS[key], drawstyle="steps-mid", label=f"attention, {name} of heads"
-                      if key == "gd" else "attention, one head")  # fmt: skip
-            columns[name.replace(" ", "_")] = density
-        axis.axvline(1, color=COLOURS["block"], linewidth=2.5, label="the block: always 1")
-        axis.set(xlabel="estimate of the number one", ylabel="density over prompts", xlim=(-0.5, 3), ylim=(0, None))
-        axis.legend(fontsize=9)
-    alt = (
-        "Densities over prompts of attention's estimate of the number one: wide with its mode below 1 for one head,"
-        " narrower for any number of heads; a vertical line at 1 for the block."
-    )
-    return Figure("number_one", figure, columns, alt, method="monte-carlo")

@@ -124,27 +124,20 @@ def orders(path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
     The ratio has no unit. It decides when every training of both entries has settled.
     """
     trained, found, ratios = runs(path), committed(path), {}
-    for id, (mlp, without) in ORDERS.items():
-        missing = [entry for entry in (mlp, without) if entry not in found]
-        open_ = [entry for entry in found if entry in (mlp, without) and not _settled(trained[entry])]
-        if missing:
+    for id, pair in ORDERS.items():
+        if missing := [entry for entry in pair if entry not in found]:
             ratios[id] = NotRun(f"no training yet of {' and '.join(missing)}: {COMMAND} makes one")
             continue
-        ratio = _ratio(found[mlp], found[without])
-        told = f"{ratio.mean:.2g} ± {ratio.stderr:.1g} so far"
-        ratios[id] = NotRun(f"not settled: {' and '.join(open_)} ({told})") if open_ else ratio
+        over, under = (found[entry] for entry in pair)
+        error = over.mean / under.mean * math.hypot(over.stderr / over.mean, under.stderr / under.mean)
+        ratio = Estimate(over.mean / under.mean, error, min(over.count, under.count))
+        still = " and ".join(entry for entry in pair if not _settled(trained[entry]))
+        ratios[id] = NotRun(f"not settled: {still} ({ratio.mean:.2g} ± {error:.1g} so far)") if still else ratio
     return ratios
 
 
 def _settled(trained: dict[int, dict]) -> bool:
     return all(run["settled"] for run in trained.values())
-
-
-def _ratio(over: Estimate, under: Estimate) -> Estimate:
-    """The quotient of two independent means, its error to first order."""
-    ratio = over.mean / under.mean
-    error = abs(ratio) * math.hypot(over.stderr / over.mean, under.stderr / under.mean)
-    return Estimate(ratio, error, min(over.count, under.count))
 
 
 def committed(path: Path = RESULTS) -> dict[str, Estimate]:
