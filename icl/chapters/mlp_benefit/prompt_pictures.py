@@ -21,14 +21,14 @@ def attention_and_block(X: np.ndarray, y: np.ndarray, x: np.ndarray, beta: np.nd
                 _box(axis, (i, 0), f"{_column(X[i])}; {y[i]:g}")
                 _arrow(axis, (i, 0.2), (sum_at[0] + (i - sum_at[0]) * 0.5, 1.53), COLOURS[key])
                 product = f"{_times(values[key][i])} · {_times(scores[i])}"
-                axis.text(i, -0.42, product, ha="center", va="center", fontsize=9.5, color=COLOURS[key])
+                axis.text(i, -0.42, product, ha="center", va="center", fontsize=9.5)
             _box(axis, (n, 0), f"{_column(x)}; 0")
             total = values[key] @ scores / n
             _box(axis, sum_at, f"sum / {n} = {total:g}", COLOURS[key])
             own = start @ x
             _arrow(axis, (sum_at[0] + 0.55, 1.97), (answer_at[0] - 0.2, 2.72), COLOURS[key])
             _arrow(axis, (n, 0.2), (n, 2.75), COLOURS[key], dashed=not own)
-            axis.text(n + 0.1, 1.5, f"{own:g}", fontsize=9.5, color=COLOURS[key], va="center")
+            axis.text(n + 0.1, 1.5, f"{own:g}", fontsize=9.5, va="center")
             _box(axis, answer_at, f"{total + own:g}", COLOURS[key])
             axis.text(n - 0.22, 3.0, "answer", fontsize=9.5, ha="right", va="center")
     columns = {"score": scores} | {f"value_{key}": value for key, value in values.items()}
