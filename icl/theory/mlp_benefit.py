@@ -123,27 +123,11 @@ def _isotropic_profile(angle, d, n, sigma2, m, B):
     return sigma2 + d * m + B**2 - across - along
 
 
-def small_norm_limit(d: int, n: int, sigma2: float, *, m: float = 1.0) -> float:
-    """lim gap / B² as B → 0, for Phi = m I: the minimum over x of a parabola. This book."""
-    d, n, sigma2 = check_count("d", d), check_count("n", n), check_nonnegative("sigma2", sigma2)
-    tau = d * m + sigma2
-    square = (n + 2) / n * (tau**2 + 2 * d * m**2)
-    slope = tau + 2 * m / n
-    # 1 − 2x + (n+d+1)/n x² − (tau − x slope)² / square, minimised where its derivative vanishes
-    linear = 1 - tau * slope / square
-    return float(1 - tau**2 / square - linear**2 / ((n + d + 1) / n - slope**2 / square))
-
-
-def large_norm_limit(n: int) -> float:
-    """lim gap / B² as B → ∞: 2/(n+2). At most that, by `upper_bound`; at least that is measured, not proved."""
-    return 2 / (check_count("n", n) + 2)
-
-
 def multi_head_floor(law: PromptLaw) -> float:
     """Least gap to the block of linear attention with any number of heads and no MLP, attained by d + 1 heads.
 
     |beta_star|²_H / (1 + q' C⁺ q): the best estimate of the number 1 from the three even statistics tr Ŝ, tr Phi Ŝ and
-    s_r, with mean q and covariance C. This book, §«no number of heads replaces the MLP».
+    s_r, with mean q and covariance C. This book; the proof is in chapter 4, «no number of heads helps».
     """
     d, n, tau = np.linalg.matrix_rank(law.H, hermitian=True), law.n, moments.tau(law)
     Phi = moments.phi(law)

@@ -8,6 +8,7 @@ from icl.chapters.gd_beta_gradient_flow import flow_pictures, proof_pictures
 from icl.chapters.gd_beta_gradient_flow import pictures as gd_beta
 from icl.chapters.gd_beta_gradient_flow.risk_ratios import RATE_LENGTHS, ContextRisks
 from icl.chapters.mlp_benefit import pictures as mlp_benefit
+from icl.chapters.mlp_benefit import prompt_pictures
 from icl.chapters.mlp_benefit.gpt_sweep import Sweep
 from icl.chapters.newton_transformers import constructed_pictures as transformers
 from icl.chapters.newton_transformers import depth_pictures
@@ -133,6 +134,23 @@ def test_scaled_gap_is_the_gap_over_its_lower_bound():
         assert scaled == pytest.approx(benefit.gap(law) / benefit.lower_bound(law), rel=1e-8)
     columns = mlp_benefit.gap(check_parameters("04_mlp_benefit", d=2, n=4), np.array([[3.0, 4, 1.2]])).columns
     assert (columns["gap_n4"] >= 1 - 1e-9).all() and (columns["upper_n4"] >= columns["gap_n4"] - 1e-9).all()
+
+
+def test_the_prompt_worked_by_hand_through_attention_and_through_the_block():
+    X, y, x = np.array([[1, 0], [0, 1], [1, 1]]), np.array([5, 1, 6]), np.array([2, -1])
+    figure = prompt_pictures.attention_and_block(X, y, x, np.array([3, 2]))
+    assert list(figure.columns["score"]) == [2, -1, 1]
+    assert list(figure.columns["value_attention_only"]) == [5, 1, 6]
+    assert list(figure.columns["value_block"]) == [2, -1, 1]  # residuals
+    assert list(figure.columns["answers"]) == [5, 6]
+
+
+def test_densities_of_the_number_one_have_area_one(rng):
+    columns = prompt_pictures.number_one(rng.uniform(0.2, 0.6, 4000), rng.uniform(0.9, 1.1, 4000)).columns
+    width = np.diff(columns["estimate"])[0]
+    for name, centre in (("one_head", 0.4), ("any_number", 1.0)):
+        assert columns[name].sum() * width == pytest.approx(1)
+        assert columns["estimate"] @ columns[name] * width == pytest.approx(centre, abs=0.01)
 
 
 def test_gpts_beside_a_bayes_risk_of_zero():

@@ -57,11 +57,11 @@ def test_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
     def run(checkpoint):
         rng = np.random.default_rng(5)
         return gpt_sweep.train_gpt(
-            config, lambda step: law, Schedule(12, 1e-2, 1.0), rng, label="t", batch=8, checkpoint=checkpoint
+            config, law, Schedule(12, 1e-2, 1.0), rng, label="t", batch=8, checkpoint=checkpoint
         )[0]
 
     whole = run(None)
-    calls, real = [0], gpt_sweep.squared_errors
+    calls, real = [0], gpt_sweep.query_errors
 
     def interrupted(*args):
         calls[0] += 1
@@ -71,10 +71,10 @@ def test_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
 
     path, train = tmp_path / "run.safetensors", training.train
     monkeypatch.setattr(gpt_sweep, "train", lambda *a, **k: train(*a, **k, every=4))
-    monkeypatch.setattr(gpt_sweep, "squared_errors", interrupted)
+    monkeypatch.setattr(gpt_sweep, "query_errors", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(path)
-    monkeypatch.setattr(gpt_sweep, "squared_errors", real)
+    monkeypatch.setattr(gpt_sweep, "query_errors", real)
     for a, b in zip(whole.parameters(), run(path).parameters(), strict=True):
         assert torch.equal(a, b)
 

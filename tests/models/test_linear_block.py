@@ -5,7 +5,6 @@ import pytest
 import torch
 from support import random_law
 
-from icl.constructions.gd_beta_block import gd_beta_block
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_block import LinearTransformerBlock
@@ -18,7 +17,11 @@ from icl.validation import InputError
 def test_constructed_block_is_gd_beta(rng):
     law = random_law(rng, 3, 6)
     batch, beta, Gamma = law.sample(rng, 40), rng.standard_normal(3), rng.standard_normal((3, 3))
-    block = gd_beta_block(beta, Gamma, free_query=rng.standard_normal(3), free_row=rng.standard_normal(4))
+    block = LinearTransformerBlock(3, key_size=3, value_size=1, width=1, rng=rng)
+    label = np.eye(4)[-1:]
+    weights = dict(W_K=np.eye(3, 4), W_Q=np.column_stack([Gamma.T, rng.standard_normal(3)]), W_P=label, W_2=label)
+    weights |= dict(W_V=np.append(-beta, 1.0)[None], W_1=np.append(beta, 1.0)[None])
+    block.load_state_dict({name: torch.from_numpy(matrix) for name, matrix in weights.items()})
     forward = block(torch.from_numpy(token_matrix(batch.X, batch.y, batch.x_query))).detach().numpy()
     step = (gd_beta(batch.X, batch.y, beta, Gamma) * batch.x_query).sum(1)
     np.testing.assert_allclose(forward, step, rtol=1e-11, atol=1e-12)
@@ -55,5 +58,3 @@ def test_heads_against_prompts(rng):
 def test_bad_sizes(rng):
     with pytest.raises(InputError, match="width"):
         LinearTransformerBlock(3, width=0, rng=rng)
-    with pytest.raises(InputError, match="Gamma"):
-        gd_beta_block(np.zeros(3), np.eye(2))

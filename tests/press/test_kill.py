@@ -70,16 +70,16 @@ def trained(path) -> str:
 def gpt_trained(path, pause=0.0) -> None:
     """Train a GPT as chapter 4 does, but saved every third step, each step after a pause in seconds."""
     law, config = PromptLaw.isotropic(2, 4, 0.1, np.ones(2)), GPTConfig(2, 4)
-    errors = gpt_sweep.squared_errors
+    errors = gpt_sweep.query_errors
 
     def slow(*arguments):
         time.sleep(pause)
         return errors(*arguments)
 
     often = functools.partial(train, every=3)
-    with mock.patch.multiple(gpt_sweep, train=often, squared_errors=slow):
+    with mock.patch.multiple(gpt_sweep, train=often, query_errors=slow):
         rng, schedule = np.random.default_rng(5), Schedule(31, 1e-2, 1.0, warm_up=5, decay_from=20, muon=1e-2)
-        gpt_sweep.train_gpt(config, lambda step: law, schedule, rng, label="killed", batch=8, checkpoint=Path(path))
+        gpt_sweep.train_gpt(config, law, schedule, rng, label="killed", batch=8, checkpoint=Path(path))
 
 
 TRAININGS = {"linear": trained, "gpt": gpt_trained, "slow-gpt": functools.partial(gpt_trained, pause=0.1)}

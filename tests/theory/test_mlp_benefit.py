@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from support import random_covariance, random_law
 
 from icl.models.effective import EffectiveParameters
@@ -86,8 +87,10 @@ def test_no_mean_or_no_covariates_no_gap():
 def test_limits_in_the_size_of_the_mean(d, n, sigma2):
     floor = theory.ltb_minimal_risk(PromptLaw.isotropic(d, n, sigma2))
     ratio = lambda size: (theory.isotropic_lsa_risk(d, n, sigma2, size) - floor) / size**2
-    assert ratio(1e-3) == pytest.approx(theory.small_norm_limit(d, n, sigma2), rel=1e-4)
-    assert ratio(1e5) == pytest.approx(theory.large_norm_limit(n), rel=1e-4)
+    tau, square = d + sigma2, (n + 2) / n * ((d + sigma2) ** 2 + 2 * d)
+    parabola = lambda x: 1 - 2 * x + (n + d + 1) / n * x**2 - (tau - x * (tau + 2 / n)) ** 2 / square
+    assert ratio(1e-3) == pytest.approx(minimize_scalar(parabola).fun, rel=1e-4)
+    assert ratio(1e5) == pytest.approx(2 / (n + 2), rel=1e-4)
 
 
 def test_long_contexts_close_the_gap_like_one_over_n():

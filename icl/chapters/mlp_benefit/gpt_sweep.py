@@ -1,7 +1,6 @@
 """Chapter 4's sweep of small GPT-2s with and without the MLP."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,12 +17,13 @@ from icl.training import Schedule, train
 
 # Small models: sizes of this experiment only.
 D, N = 3, 10
-BATCH, CLIP, TEST_PROMPTS = 64, 1.0, 10_000
+BATCH, QUERIES, CLIP, TEST_PROMPTS = 32, 8, 1.0, 10_000
+ADAM = 3e-3  # peak rate of what Muon does not move; Muon's is swept
 
 
 @dataclass(frozen=True)
 class GPTBudget:
-    """The sweep of a profile: steps, peak learning rates and how many seeds."""
+    """The sweep of a profile: steps, Muon's peak rates and how many seeds."""
 
     steps: int
     learning_rates: tuple[float, ...]
@@ -31,9 +31,9 @@ class GPTBudget:
 
 
 BUDGETS = {
-    "quick": GPTBudget(300, (1e-3, 3e-3, 1e-2), 3),
-    "standard": GPTBudget(1500, (3e-4, 1e-3, 3e-3, 1e-2), 3),
-    "paper": GPTBudget(20_000, (3e-4, 1e-3, 3e-3, 1e-2), 5),
+    "quick": GPTBudget(300, (0.004, 0.01, 0.025), 2),
+    "standard": GPTBudget(1500, (0.002, 0.004, 0.01, 0.025), 3),
+    "paper": GPTBudget(20_000, (0.002, 0.004, 0.01, 0.025), 5),
 }
 
 
@@ -63,36 +63,42 @@ def sweep(parameters: Parameters, stream: Streams) -> Sweep:
     shape = (2, 2, len(budget.learning_rates), budget.seeds)
     tests = [stream.entropy("test of the GPTs", i) for i in range(2)]  # the same prompts for all
     jobs = [
-        (GPTConfig(D, N, mlp=j == 0), laws[i], Schedule(budget.steps, budget.learning_rates[k], CLIP),
-         stream("GPT", i, j, k, run), tests[i])
+        (GPTConfig(D, N, mlp=j == 0, label_unit=label_unit(laws[i])), laws[i],
+         short_schedule(budget.steps, budget.learning_rates[k]), stream("GPT on many queries", i, j, k, run), tests[i])
         for i, j, k, run in np.ndindex(shape)
     ]  # fmt: skip
     risks = np.reshape(each(_trained_risk, jobs, label="GPTs with and without the MLP"), shape)
     return Sweep(np.array(budget.learning_rates), laws, risks)
 
 
+def short_schedule(steps: int, muon: float) -> Schedule:
+    """Warm-up, the peak for the first half, then linearly to 0; Muon at that peak rate, Adam at ADAM."""
+    return Schedule(steps, ADAM, CLIP, warm_up=max(1, steps // 20), decay_from=steps // 2, muon=muon)
+
+
 def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test: int) -> float:
-    model, _ = train_gpt(config, lambda step: law, schedule, rng, label="GPT")
+    model, _ = train_gpt(config, law, schedule, rng, label="GPT")
     return float(tested(model, law, TEST_PROMPTS, np.random.default_rng(test)).mean)
 
 
 def train_gpt(
     config: GPTConfig,
-    law_at: Callable[[int], PromptLaw],
+    law: PromptLaw,
     schedule: Schedule,
     rng: np.random.Generator,
     *,
     label: str,
     batch: int = BATCH,
-    device: str = "cpu",
+    queries: int = QUERIES,
     **kept,
 ) -> tuple[GPT, np.ndarray]:
-    """Adam on the squared error at the query, each step on fresh prompts of `law_at(step)`: model and losses, (steps,).
+    """A GPT trained on fresh prompts of `law`, `batch` a step with `queries` each: model and losses, (steps,).
 
-    `kept` goes to `training.train`, which says how a run is kept on disk and goes on.
+    The loss is the squared error at the queries in units of the labels. `kept` goes to `training.train`, which says how
+    a run is kept on disk and goes on.
     """
-    model = GPT(config, rng=rng).to(device)
-    loss = lambda step: squared_errors(model, law_at(step), batch, rng).mean()
+    model = GPT(config, rng=rng, start="fan_in")
+    loss = lambda step: query_errors(model, law, batch, queries, rng).mean() / config.label_unit**2
     return model, train(model, loss, schedule, rng=rng, label=label, **kept)
 
 

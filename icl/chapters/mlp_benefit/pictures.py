@@ -112,7 +112,7 @@ def gpt_sweep(sweep: Sweep) -> Figure:
             for value, key in zip(floors[i], ("attention_only", "block", "bayes"), strict=True):
                 if value > 0:  # without noise the Bayes risk is 0, which no logarithmic axis has
                     axis.axhline(value, color=COLOURS[key], linestyle="--", linewidth=1.1)
-            axis.set(xscale="log", yscale="log", xlabel="peak learning rate", title=titles[i])
+            axis.set(xscale="log", yscale="log", xlabel="peak rate of Muon", title=titles[i])
             axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axis.minorticks_off()
         _plain_ticks(axes[0], *axes[0].get_ylim())
@@ -123,12 +123,12 @@ def gpt_sweep(sweep: Sweep) -> Figure:
                 text, at, xycoords=axes[1].get_yaxis_transform(), xytext=(4, 0), textcoords="offset points",
                 va="center", fontsize=9,
             )  # fmt: skip
-        axes[1].legend(fontsize=9, loc="lower left", bbox_to_anchor=(0, 0.12))
+        axes[1].legend(fontsize=9, loc="upper right", bbox_to_anchor=(1, 0.9))
     columns |= {"floor_lsa": floors[:, 0], "floor_ltb": floors[:, 1], "floor_bayes": floors[:, 2]}
     alt = (
-        "Test risk of small GPTs against learning rate, for task mean zero and not; dots are seeds, lines their means,"
+        "Test risk of small GPTs against Muon's rate, for task mean zero and not; dots are seeds, lines their means,"
         " dashed lines the least risks of linear attention, of the linear block and of the Bayes predictor. The"
-        " distance between the models with and without the MLP changes with the learning rate."
+        " distance between the models with and without the MLP changes with the rate."
     )
     return Figure("gpt_sweep", figure, columns, alt, method="trained")
 

@@ -45,6 +45,10 @@ ENTRIES = {
     "table1.mean_mlp": Entry(10.0, True, 0.013),
     "table1.mean_no_mlp": Entry(10.0, False, 8.871),
 }
+ORDERS = {  # claim → the entries with MLPs and without
+    "table1.zero_mean_order": ("table1.zero_mean_mlp", "table1.zero_mean_no_mlp"),
+    "table1.mean_order": ("table1.mean_mlp", "table1.mean_no_mlp"),
+}
 SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
 PLAN = Plan(1e-3, None, stretch=500, most=12)  # Muon's rate comes from the sweep, `most` from whoever trains
 SWEEP = Schedule(500, 1e-3, clip=1.0, warm_up=50, decay_from=300)
@@ -106,12 +110,34 @@ def results(profile: str, path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
 def _deciding(id: str, found: Estimate, path: Path) -> Estimate | NotRun:
     """A loss that decides an entry, or what is missing for that."""
     trained = runs(path)[id]
-    if found.mean <= ENTRIES[id].printed or all(run["settled"] for run in trained.values()):
+    if found.mean <= ENTRIES[id].printed or _settled(trained):
         return found
     longer = any(unfinished(id, seed, path) for seed in trained)
     then = f"{COMMAND} goes on" if longer else "no longer training is planned"
     told = f"{found.mean:.3g} ± {found.stderr:.1g} raw, mean of {len(trained)} training{'s' * (len(trained) > 1)}"
     return NotRun(f"above the printed loss but not settled ({told}): {then}")
+
+
+def orders(path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
+    """For each mean, the loss with MLPs over the loss without, by the claim's id, or why that decides nothing yet.
+
+    The ratio has no unit. It decides when every training of both entries has settled.
+    """
+    trained, found, ratios = runs(path), committed(path), {}
+    for id, pair in ORDERS.items():
+        if missing := [entry for entry in pair if entry not in found]:
+            ratios[id] = NotRun(f"no training yet of {' and '.join(missing)}: {COMMAND} makes one")
+            continue
+        over, under = (found[entry] for entry in pair)
+        error = over.mean / under.mean * math.hypot(over.stderr / over.mean, under.stderr / under.mean)
+        ratio = Estimate(over.mean / under.mean, error, min(over.count, under.count))
+        still = " and ".join(entry for entry in pair if not _settled(trained[entry]))
+        ratios[id] = NotRun(f"not settled: {still} ({ratio.mean:.2g} ± {error:.1g} so far)") if still else ratio
+    return ratios
+
+
+def _settled(trained: dict[int, dict]) -> bool:
+    return all(run["settled"] for run in trained.values())
 
 
 def committed(path: Path = RESULTS) -> dict[str, Estimate]:

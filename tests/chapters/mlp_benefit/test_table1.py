@@ -205,6 +205,26 @@ def test_one_training_that_has_not_settled_leaves_the_entry_open(tmp_path, monke
     assert "mean of 2 trainings" in table1.results("quick", path)[FIRST].reason
 
 
+def test_the_order_of_two_entries_decides_when_both_have_settled(tmp_path, monkeypatch):
+    path, losses = (
+        tmp_path / "t.json",
+        {id: Estimate(0.002 * 3**k, 0.0001, 4000) for k, id in enumerate(table1.ENTRIES)},
+    )
+    assert table1.orders(path) == {
+        id: NotRun(f"no training yet of {' and '.join(pair)}: {table1.COMMAND} makes one")
+        for id, pair in table1.ORDERS.items()
+    }
+    for id, flat in zip(table1.ENTRIES, (True, True, True, False), strict=True):
+        monkeypatch.setattr(settling.Stretches, "flat", flat)
+        monkeypatch.setattr(query_training, "tested", lambda *rest, id=id: losses[id])
+        table1.train_entry(id, 0, path, states=tmp_path, most=2)
+    found = table1.orders(path)
+    zero = found["table1.zero_mean_order"]
+    assert zero.mean == pytest.approx(1 / 3) and zero.stderr == pytest.approx(np.hypot(1 / 20, 1 / 60) / 3)
+    told = f"not settled: {LAST} (0.33 ± 0.002 so far)"
+    assert found["table1.mean_order"] == NotRun(told)
+
+
 def test_the_floors_of_attention_at_the_size_of_the_table(monkeypatch):
     monkeypatch.undo()  # d = 20, n = 40
     found = table1.floors()
