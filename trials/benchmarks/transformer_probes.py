@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from icl import probes
-from icl.chapters.newton_transformers import probing, recipes
+from icl.chapters.trained_transformers import probing, recipes
 
 
 def setting():

@@ -1,4 +1,4 @@
-"""Chapter 6's other comparisons: an LSTM, quasi-Newton methods, networks as targets, and the width."""
+"""Chapter 7's other comparisons: an LSTM, quasi-Newton methods, networks as targets, and the width."""
 
 import warnings
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from icl import probes
-from icl.chapters.newton_transformers.probing import (
+from icl.chapters.trained_transformers.probing import (
     DRAWS,
     GD_STEPS,
     Algorithm,
@@ -17,7 +17,7 @@ from icl.chapters.newton_transformers.probing import (
     errors,
     similarity,
 )
-from icl.chapters.newton_transformers.study import Study, advantage
+from icl.chapters.trained_transformers.study import Study, advantage
 from icl.estimates import Estimate
 from icl.solvers import iterations, prefixes
 from icl.solvers.prefixes import StepSizeWarning

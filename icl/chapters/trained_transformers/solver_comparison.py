@@ -1,12 +1,12 @@
-"""Chapter 6: every classical learner on the chapter's prompts, at every prefix and after every number of steps."""
+"""Chapter 7: every classical learner on the chapter's prompts, at every prefix and after every number of steps."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from icl.chapters.newton_transformers import experiments as chapter
 from icl.estimates import Estimate
 from icl.parameters import Parameters
+from icl.prompts import PromptLaw, conditioned_covariance
 from icl.solvers import iterations, prefixes
 
 PREFIX_D, PREFIX_N = 20, 60  # all prefixes are solved at this many covariates and examples at most
@@ -29,7 +29,8 @@ class Sequences:
 
 def sequences(parameters: Parameters, tasks: int, rng: np.random.Generator) -> Sequences:
     """The chapter's prompts with the query as the last pair, at PREFIX_D covariates and PREFIX_N examples at most."""
-    law = chapter.law(parameters, rng, d=min(parameters.d, PREFIX_D), n=min(parameters.n, PREFIX_N))
+    d, n = min(parameters.d, PREFIX_D), min(parameters.n, PREFIX_N)
+    law = PromptLaw(n, conditioned_covariance(d, parameters.condition, rng), np.eye(d), np.zeros(d), parameters.sigma2)
     batch = law.sample(rng, tasks)
     X = np.concatenate([batch.X, batch.x_query[:, None]], 1)
     return Sequences(X, np.concatenate([batch.y, batch.y_query[:, None]], 1), parameters.sigma2)

@@ -1,4 +1,4 @@
-"""Chapter 6's trainings, by name: which model, on which prompts, for how long; each ends as a small checkpoint.
+"""Chapter 7's trainings, by name: which model, on which prompts, for how long; each ends as a small checkpoint.
 
 The models of this chapter take minutes to train, so the book carries their weights. A recipe fixes everything that a
 training depends on; `train_recipe` runs it, `load_model` reads the result back and refuses anything else.
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from icl import checkpoints, training
-from icl.chapters.newton_transformers.sequence_laws import LAWS, Curriculum
+from icl.chapters.trained_transformers.sequence_laws import LAWS, Curriculum
 from icl.checkpoints import FOLDER, STATES
 from icl.files import json_number
 from icl.models.decoder import Decoder, DecoderConfig

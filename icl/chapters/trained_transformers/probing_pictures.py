@@ -1,8 +1,8 @@
-"""Chapter 6's pictures of probed transformers."""
+"""Chapter 7's pictures of probed transformers."""
 
 import numpy as np
 
-from icl.chapters.newton_transformers.study import FIRST, ProbeWarning, Study
+from icl.chapters.trained_transformers.study import FIRST, ProbeWarning, Study
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
 MODEL = COLOURS["trained_sampled"]

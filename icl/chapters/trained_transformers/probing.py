@@ -1,4 +1,4 @@
-"""Chapter 6's probes: hidden states of trained models, read out layer by layer and set beside the algorithms.
+"""Chapter 7's probes: hidden states of trained models, read out layer by layer and set beside the algorithms.
 
 Two protocols. *Queries*: a context of n examples and several queries after it. *Positions*: one sequence, the t-th
 label predicted from the t − 1 pairs before it, as Fu et al. (2024) do.
@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from icl import probes
-from icl.chapters.newton_transformers.recipes import Recipe
-from icl.chapters.newton_transformers.sequence_laws import LAWS
+from icl.chapters.trained_transformers.recipes import Recipe
+from icl.chapters.trained_transformers.sequence_laws import LAWS
 from icl.estimates import Estimate
 from icl.solvers import iterations, prefixes, queries
 from icl.solvers.prefixes import Prefixes

@@ -1,4 +1,4 @@
-"""The sequences that chapter 6's models are trained on: T pairs of one task each, drawn in float64."""
+"""The sequences that chapter 7's models are trained on: T pairs of one task each, drawn in float64."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Chapter 6's protocols on models whose answers are known: which states, on which prompts, with which error."""
+"""Chapter 7's protocols on models whose answers are known: which states, on which prompts, with which error."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from icl import probes
-from icl.chapters.newton_transformers import probing, recipes, rivals, sequence_laws, study
-from icl.chapters.newton_transformers.sequence_laws import Curriculum
+from icl.chapters.trained_transformers import probing, recipes, rivals, sequence_laws, study
+from icl.chapters.trained_transformers.sequence_laws import Curriculum
 from icl.estimates import Estimate
 from icl.models.decoder import DecoderConfig
 from icl.models.encoder import EncoderConfig

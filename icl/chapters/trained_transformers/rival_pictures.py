@@ -1,11 +1,11 @@
-"""Chapter 6's pictures of the other comparisons: conditioning, noise, width, LSTM, networks, quasi-Newton methods."""
+"""Chapter 7's pictures of the other comparisons: conditioning, noise, width, LSTM, networks, quasi-Newton methods."""
 
 import numpy as np
 
-from icl.chapters.newton_transformers.probing import Similarity, errors
-from icl.chapters.newton_transformers.published_numbers import FU2024_LSTM
-from icl.chapters.newton_transformers.rivals import Closeness
-from icl.chapters.newton_transformers.study import Study
+from icl.chapters.trained_transformers.probing import Similarity, errors
+from icl.chapters.trained_transformers.published_numbers import FU2024_LSTM
+from icl.chapters.trained_transformers.rivals import Closeness
+from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 

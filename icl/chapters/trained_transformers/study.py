@@ -1,4 +1,4 @@
-"""Chapter 6's findings about trained transformers: probes of several runs beside Newton and gradient descent."""
+"""Chapter 7's findings about trained transformers: probes of several runs beside Newton and gradient descent."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from icl import probes
-from icl.chapters.newton_transformers import probing, recipes
-from icl.chapters.newton_transformers.probing import Algorithm, Matching, Positions, Probed, Queries, Similarity
-from icl.chapters.newton_transformers.sequence_laws import NOISE
+from icl.chapters.trained_transformers import probing, recipes
+from icl.chapters.trained_transformers.probing import Algorithm, Matching, Positions, Probed, Queries, Similarity
+from icl.chapters.trained_transformers.sequence_laws import NOISE
 from icl.constructions.newton_transformer import design_d
 from icl.estimates import Estimate
 from icl.parameters import Parameters

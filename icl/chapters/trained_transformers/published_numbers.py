@@ -23,7 +23,7 @@ class SimilarityMaps:
 
 def fu2024_similarity() -> SimilarityMaps:
     """Fu et al. (2024), Figs. 7, 8 and 10, three decimals: 12 layers, 8 heads, width 256, d = 20, n = 40, one seed."""
-    text = files("icl.chapters.newton_transformers").joinpath("fu2024_similarity.json").read_text(encoding="utf-8")
+    text = files("icl.chapters.trained_transformers").joinpath("fu2024_similarity.json").read_text(encoding="utf-8")
     found = json.loads(text)
     keys = ("newton_steps", "newton", "gd_steps", "gd", "fig7_labels")
     return SimilarityMaps(*(np.array(found[key]) for key in keys))

@@ -1,12 +1,12 @@
-"""Chapter 6's pictures of the similarity of errors between trained transformers and algorithms."""
+"""Chapter 7's pictures of the similarity of errors between trained transformers and algorithms."""
 
 import numpy as np
 from matplotlib.colors import Normalize
 
-from icl.chapters.newton_transformers.probing import Similarity
-from icl.chapters.newton_transformers.probing_pictures import matched_steps
-from icl.chapters.newton_transformers.published_numbers import SimilarityMaps
-from icl.chapters.newton_transformers.study import Study
+from icl.chapters.trained_transformers.probing import Similarity
+from icl.chapters.trained_transformers.probing_pictures import matched_steps
+from icl.chapters.trained_transformers.published_numbers import SimilarityMaps
+from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 

@@ -1,14 +1,14 @@
-"""Chapter 6: where the public code or the figures of Fu et al. (2024) differ from what the paper says, in numbers."""
+"""Chapter 7: where the public code or the figures of Fu et al. (2024) differ from what the paper says, in numbers."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from icl.chapters.newton_transformers.experiments import gram, top_residual
-from icl.chapters.newton_transformers.probing import Queries
-from icl.chapters.newton_transformers.published_numbers import SimilarityMaps
-from icl.chapters.newton_transformers.recipes import Recipe
-from icl.chapters.newton_transformers.sequence_laws import ill_conditioned
+from icl.chapters.trained_transformers.probing import Queries
+from icl.chapters.trained_transformers.published_numbers import SimilarityMaps
+from icl.chapters.trained_transformers.recipes import Recipe
+from icl.chapters.trained_transformers.sequence_laws import ill_conditioned
 
 PUBLISHED_BATCH = (64, 41, 20)  # sequences, pairs, covariates: Fu et al. (2024)
 

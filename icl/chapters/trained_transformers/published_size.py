@@ -1,7 +1,7 @@
 """The published transformer, at its own size: is it trained, and how similar are its errors to Newton's?"""
 
-from icl.chapters.newton_transformers import probing, recipes
-from icl.chapters.newton_transformers.study import Study
+from icl.chapters.trained_transformers import probing, recipes
+from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate, NotRun
 from icl.randomness import Streams
 from icl.validation import InputError

@@ -1,4 +1,4 @@
-"""Chapter 6's trained transformers at tiny sizes, and the shipped checkpoints: intact, replayable, as good as said."""
+"""Chapter 7's trained transformers at tiny sizes, and the shipped checkpoints: intact, replayable, as good as said."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import torch
 
 from icl import checkpoints
 from icl.chapters import check_parameters
-from icl.chapters.newton_transformers import (
+from icl.chapters.trained_transformers import (
     probing,
     published_size,
     recipes,
@@ -17,8 +17,8 @@ from icl.chapters.newton_transformers import (
     similarity_pictures,
     study,
 )
-from icl.chapters.newton_transformers.published_numbers import fu2024_similarity
-from icl.chapters.newton_transformers.sequence_laws import Curriculum
+from icl.chapters.trained_transformers.published_numbers import fu2024_similarity
+from icl.chapters.trained_transformers.sequence_laws import Curriculum
 from icl.models.decoder import DecoderConfig
 from icl.models.encoder import EncoderConfig
 from icl.models.pair_decoder import PairDecoderConfig
@@ -179,7 +179,7 @@ def test_shipped_sizes():
 
 
 def test_the_shipped_training_replays_and_another_seed_does_not():
-    parameters = check_parameters("06_newton_transformers")
+    parameters = check_parameters("07_trained_transformers")
     assert study.replay_difference(parameters) < 1e-3
     _, record = recipes.model_of("base", 0, "quick", 0)
     other = recipes.replay(recipes.RECIPES["base"], 1)
@@ -221,7 +221,7 @@ def test_a_model_that_is_newton_is_matched_with_its_steps(rng):
 
 
 def test_the_trained_model_improves_layer_by_layer():
-    parameters = check_parameters("06_newton_transformers")
+    parameters = check_parameters("07_trained_transformers")
     found = study.study("base", parameters, Streams("a test", 73))
     errors = found.errors()[0]
     assert errors[0] > 4.5 and errors[-1] < 1e-3 and errors[4] < 0.1 * errors[2]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from icl.chapters.newton_transformers import probing, published_code, recipes, sequence_laws
-from icl.chapters.newton_transformers import similarity_pictures as pictures
-from icl.chapters.newton_transformers.published_numbers import SimilarityMaps, fu2024_similarity
+from icl.chapters.trained_transformers import probing, published_code, recipes, sequence_laws
+from icl.chapters.trained_transformers import similarity_pictures as pictures
+from icl.chapters.trained_transformers.published_numbers import SimilarityMaps, fu2024_similarity
 from icl.models.encoder import EncoderConfig
 
 
