@@ -9,15 +9,15 @@ from icl.figures import COLOURS, INK, Figure, canvas, style
 LABELS = {"newton": "Newton", "gd": "gradient descent"}
 
 
-def rates(steps: Steps, factors, errors: np.ndarray) -> Figure:
-    """Left: steps to a relative accuracy of 1e-8 against kappa. Right: error against Newton steps by alpha."""
+def rates(steps: Steps, predicted: dict[str, np.ndarray], factors, errors: np.ndarray) -> Figure:
+    """Left: steps to a relative accuracy of 1e-8 against kappa, `predicted` for "newton" and "gd" as lines. Right: error against Newton steps by alpha."""
     k = np.arange(errors.shape[1])
     columns = {"kappa": steps.kappas, "newton": steps.newton, "gd": steps.gd, "k": k}
     shades = ("preconditioned", "newton", "trained_exact", "gd", "zero")
     with style():
         figure, (left, right) = canvas(1, 2, height=3.5)
-        for name, run, line in (("gd", steps.gd, steps.gd_predicted), ("newton", steps.newton, steps.newton_predicted)):
-            left.plot(steps.kappas, line, color=COLOURS[name], linewidth=1.4, alpha=0.7)
+        for name, run in (("gd", steps.gd), ("newton", steps.newton)):
+            left.plot(steps.kappas, predicted[name], color=COLOURS[name], linewidth=1.4, alpha=0.7)
             left.plot(steps.kappas, run, "o", color=COLOURS[name], markersize=5)
             left.annotate(
                 LABELS[name], (steps.kappas[-4], run[-4]), xytext=(-6, 9), textcoords="offset points", ha="right",

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icl.chapters.newton_transformers.experiments import gram, top_residual
 from icl.chapters.trained_transformers.probing import Queries
 from icl.chapters.trained_transformers.published_numbers import SimilarityMaps
 from icl.chapters.trained_transformers.recipes import Recipe
@@ -13,28 +12,10 @@ from icl.chapters.trained_transformers.sequence_laws import ill_conditioned
 PUBLISHED_BATCH = (64, 41, 20)  # sequences, pairs, covariates: Fu et al. (2024)
 
 
-def frobenius_reach(X: np.ndarray, factor: float = 2.0) -> np.ndarray:
-    """alpha λ_max² of each of B contexts X (B, t, d), (B,), at alpha = factor / |S S'|_F; 2 is the excluded end.
-
-    |S S'|_F ≥ λ_max², with equality where S has rank one: `factor` 1 always converges, 2 wherever the rank is above.
-    """
-    values = np.linalg.svd(X, compute_uv=False) ** 2
-    return factor * values[:, 0] ** 2 / np.linalg.norm(values**2, axis=1)
-
-
-def residual_after_one(X: np.ndarray, k: int, factor: float = 2.0) -> np.ndarray:
-    """What k Newton steps from alpha = factor / |S S'|_F leave in the direction of the first example of X (B, n, d).
-
-    (B,), by the iteration as written: 0 where the example is fitted, 1 where nothing has been learnt from it.
-    """
-    S = gram(X[:, :1])
-    return top_residual(S, factor / np.linalg.norm(S @ S, axis=(1, 2)), k)[-1]
-
-
 def pooled_condition(rng: np.random.Generator, *, shared: bool) -> float:
     """Condition number of Σ x x' over a whole published batch of ill-conditioned sequences."""
     X, _ = ill_conditioned(rng, *PUBLISHED_BATCH, shared=shared)
-    return float(np.linalg.cond(gram(X.reshape(-1, X.shape[-1]))))
+    return float(np.linalg.cond(X.reshape(-1, X.shape[-1])) ** 2)
 
 
 def spread_over_tests(

@@ -10,25 +10,6 @@ from icl.chapters.trained_transformers.published_numbers import SimilarityMaps, 
 from icl.models.encoder import EncoderConfig
 
 
-def test_frobenius_start_is_the_end_point_at_rank_one_only(rng):
-    X = rng.standard_normal((6, 9, 3))
-    np.testing.assert_allclose(published_code.frobenius_reach(X[:, :1]), 2, rtol=1e-12)
-    S = X.mT @ X
-    expected = [2 * np.linalg.norm(s, 2) ** 2 / np.linalg.norm(s @ s) for s in S]
-    np.testing.assert_allclose(published_code.frobenius_reach(X), expected, rtol=1e-12)
-    assert max(expected) < 2 and published_code.frobenius_reach(X, 1.0).max() < 1
-
-
-def test_from_it_newton_never_learns_the_first_example(rng):
-    X = rng.standard_normal((6, 9, 3))
-    np.testing.assert_allclose(published_code.residual_after_one(X, 15), 1, atol=1e-8)
-    assert published_code.residual_after_one(X, 15, 1.0).max() < 1e-12
-    M = 2 * np.outer(X[0, 0], X[0, 0]) / np.sum(X[0, 0] ** 2) ** 2
-    S = np.outer(X[0, 0], X[0, 0])
-    M = 2 * M - M @ S @ M
-    assert np.abs(M @ X[0, 0]).max() < 1e-12, "and predicts 0"
-
-
 def test_one_rotation_is_seen_in_the_pooled_covariance(rng):
     X, y = sequence_laws.ill_conditioned(rng, 300, 200, 4, shared=True)
     axes = [np.linalg.eigh(x.T @ x)[1][:, 2:] for x in X[:2]]
