@@ -10,7 +10,8 @@ LABELS = {"newton": "Newton", "gd": "gradient descent"}
 
 
 def rates(steps: Steps, predicted: dict[str, np.ndarray], factors, errors: np.ndarray) -> Figure:
-    """Left: steps to a relative accuracy of 1e-8 against kappa, `predicted` for "newton" and "gd" as lines. Right: error against Newton steps by alpha."""
+    """Left: steps to a relative accuracy of 1e-8 against kappa, `predicted` as lines. Right: error against Newton steps
+    by alpha."""
     k = np.arange(errors.shape[1])
     columns = {"kappa": steps.kappas, "newton": steps.newton, "gd": steps.gd, "k": k}
     shades = ("preconditioned", "newton", "trained_exact", "gd", "zero")

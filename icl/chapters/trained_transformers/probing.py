@@ -235,6 +235,14 @@ def similarity(residuals: np.ndarray, algorithm: Algorithm, rng: np.random.Gener
     return Similarity(algorithm.steps, each.mean(0), probes.resampled_means(each, DRAWS, rng))
 
 
+def nearness(residuals: np.ndarray, algorithm: Algorithm, rng: np.random.Generator) -> Similarity:
+    """The same by Euclid: minus the root of the mean squared difference of residuals (layers + 1, P, R)."""
+    squares = (residuals**2).sum(-1).T[..., None] + (algorithm.residuals**2).sum(-1).T[:, None]  # (P, L + 1, K)
+    each = squares - 2 * np.einsum("lpr,kpr->plk", residuals, algorithm.residuals, optimize=True)
+    root = lambda means: -np.sqrt(np.maximum(means, 0) / residuals.shape[-1])
+    return Similarity(algorithm.steps, root(each.mean(0)), root(probes.resampled_means(each, DRAWS, rng)))
+
+
 def _algorithm(test, steps, predictions) -> Algorithm:
     return Algorithm(np.asarray(steps), np.moveaxis(predictions - test.answers[..., None], -1, 0))
 

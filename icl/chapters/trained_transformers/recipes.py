@@ -120,6 +120,12 @@ RECIPES = {
         Recipe("relu_network", law="relu_network", schedule=SHORT),
         # heads of size 8 throughout, so that a wider model has more of them
         *(Recipe(f"width_{w}", EncoderConfig(D, heads=w // 8, width=w), schedule=LADDER) for w in (8, 16, 32, 64)),
+        # the same ladder in other dimensions, n = 2d; not shipped
+        *(
+            Recipe(f"width_{w}_d{d}", EncoderConfig(d, heads=w // 8, width=w), n=2 * d, schedule=LADDER)
+            for d in (3, 10)
+            for w in (8, 16, 32, 64)
+        ),
         # as published; wants a GPU
         Recipe(
             "published", DecoderConfig(), n=40, batch=64, curriculum=Curriculum(),

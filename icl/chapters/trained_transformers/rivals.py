@@ -10,6 +10,7 @@ from icl import probes
 from icl.chapters.trained_transformers.probing import (
     DRAWS,
     GD_STEPS,
+    NEWTON_STEPS,
     Algorithm,
     Positions,
     Queries,
@@ -139,6 +140,26 @@ def fixed_steps(study: Study, newton: list[Similarity]) -> tuple[np.ndarray, lis
         (with_gd,) = study.similarities(Algorithm(GD_STEPS, residuals))
         found.append(advantage(newton, with_gd))
     return etas, found
+
+
+def start_advantages(study: Study, gd: list[Similarity]) -> dict[str, float]:
+    """Newton's advantage in similarity over `gd` from other starts, least and most: alpha λ_max² = ¼, ½, 1.5 and 1.9,
+    and alpha = 1 / |S S'|_F."""
+    found, tested = study.test.prefixes, []
+    squares = (found.eigenvalues / found.largest[..., None]) ** 2
+    for factor in (0.25, 0.5, 1.5, 1.9, 1 / np.linalg.norm(squares, axis=-1)[..., None]):
+        left, answers = 1 - factor * squares, []
+        for _ in NEWTON_STEPS:
+            answers.append((found.inverse_weights * (1 - left)).sum(-1) - study.test.answers)
+            left = left**2
+        (alike,) = study.similarities(Algorithm(NEWTON_STEPS, np.array(answers)))
+        tested.append(advantage(alike, gd).mean)
+    return {"start_least": min(tested), "start_most": max(tested)}
+
+
+def least_squares_errors(test: Positions) -> np.ndarray:
+    """Mean squared error (T − 1,) of least squares after 1, 2, … examples."""
+    return ((prefixes.least_squares(test.prefixes) - test.answers) ** 2).mean(0)
 
 
 def worst_ratio(found: list[Estimate]) -> float:

@@ -36,17 +36,19 @@ def sequences(parameters: Parameters, tasks: int, rng: np.random.Generator) -> S
     return Sequences(X, np.concatenate([batch.y, batch.y_query[:, None]], 1), parameters.sigma2)
 
 
-def disagreement(data: Sequences, k: int) -> float:
-    """Newton to k steps and GD to 2^k, closed forms against recursions: largest difference over the largest size."""
+def disagreement(data: Sequences, k: int) -> tuple[float, float]:
+    """Newton to k steps and GD to 2^k, closed forms against recursions: largest difference over the largest size; and
+    the same of closed forms that are a step ahead."""
     found = prefixes.decompose(data.X, data.y)
     pairs = (
-        (prefixes.newton(found, range(k + 1)), iterations.newton(), range(k + 1)),
-        (prefixes.gradient_descent(found, range(2**k + 1)), _spectral_gd, range(2**k + 1)),
+        (prefixes.newton(found, range(k + 2)), iterations.newton(), range(k + 1)),
+        (prefixes.gradient_descent(found, range(2**k + 2)), _spectral_gd, range(2**k + 1)),
     )
-    slow = [iterations.all_prefixes(data.X, data.y, steps, run) for _, run, steps in pairs]
-    return max(
-        float(np.abs(fast - run).max() / np.abs(run).max()) for (fast, _, _), run in zip(pairs, slow, strict=True)
-    )
+    off = []
+    for closed, method, steps in pairs:
+        run = iterations.all_prefixes(data.X, data.y, steps, method)
+        off.append([np.abs(fast - run).max() / np.abs(run).max() for fast in (closed[..., :-1], closed[..., 1:])])
+    return tuple(np.max(off, axis=0))
 
 
 def distance_from_conjugate_gradients(data: Sequences, steps: int) -> dict[str, float]:

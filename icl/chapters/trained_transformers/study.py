@@ -28,6 +28,7 @@ class Study:
     test: Queries | Positions
     runs: list[Probed]
     bootstrap: int  # whence every bootstrap sample is drawn, so that algorithms and runs share them
+    models: tuple = ()
 
     @cached_property
     def newton(self) -> Algorithm:
@@ -49,26 +50,30 @@ class Study:
         """The variance of the labels' noise."""
         return NOISE**2 if self.recipe.law == "noisy" else 0.0
 
-    def matching(self, algorithm: str, variant: str = "published") -> Matching:
-        """Error-matched step counts of "newton" or "gd"; ReadOuts "raw", "normed" or as "published"."""
+    def matching(self, algorithm: str | Algorithm, variant: str = "published") -> Matching:
+        """Error-matched step counts of "newton", "gd" or another; ReadOuts "raw", "normed" or as "published"."""
         runs = [getattr(run, variant) for run in self.runs]
         rng = np.random.default_rng(self.bootstrap)
-        rival = getattr(self, algorithm)
+        rival = getattr(self, algorithm) if isinstance(algorithm, str) else algorithm
         return probing.match(runs, rival, rng, logarithmic=algorithm == "gd", noise=self.noise)
 
     def errors(self, variant: str = "published") -> np.ndarray:
         """Mean squared error of each run's layers, (S, L + 1)."""
         return np.array([probing.errors(getattr(run, variant)).mean(-1) for run in self.runs])
 
-    def similarities(self, *algorithms: Algorithm, positions: slice = slice(None)) -> list[list[Similarity]]:
+    def similarities(
+        self, *algorithms: Algorithm, positions: slice = slice(None), measure=probing.similarity, of=None
+    ) -> list[list[Similarity]]:
         """For each algorithm, SimE of each run's layers with it; of a sequence's positions the first too, as published.
 
-        `positions` restricts a sequence's residual vectors to some of its positions 0, 1, …, T − 1.
+        `positions` restricts a sequence's residual vectors to some of its positions 0, 1, …, T − 1; `measure` is
+        another one than SimE, and `of` makes other vectors of the residuals (…, P, R).
         """
         cut = lambda part: self.test.whole(part)[..., positions] if isinstance(self.test, Positions) else part
-        rivals = [Algorithm(algorithm.steps, cut(algorithm.residuals)) for algorithm in algorithms]
+        seen = (lambda part: of(cut(part))) if of else cut
+        rivals = [Algorithm(algorithm.steps, seen(algorithm.residuals)) for algorithm in algorithms]
         return [
-            [probing.similarity(cut(run.published), rival, np.random.default_rng(self.bootstrap)) for run in self.runs]
+            [measure(seen(run.published), rival, np.random.default_rng(self.bootstrap)) for run in self.runs]
             for rival in rivals
         ]
 
@@ -81,9 +86,14 @@ def study(name: str, parameters: Parameters, stream: Streams, *, runs: int = 1, 
     draw = Positions.draw if positions else Queries.draw
     train, test = draw(recipe, probing.TRAIN, rng), draw(recipe, probing.TEST, rng)
     models = [recipes.model_of(name, run, parameters.profile, parameters.seed)[0] for run in range(runs)]
-    return Study(
-        recipe, test, [probing.probe(model, train, test) for model in models], stream.entropy(f"bootstrap for {what}")
-    )
+    probed = [probing.probe(model, train, test) for model in models]
+    return Study(recipe, test, probed, stream.entropy(f"bootstrap for {what}"), tuple(models))
+
+
+def fresh(recipe: recipes.Recipe, stream: Streams, *, positions: bool = False) -> Queries | Positions:
+    """Other prompts of a recipe, to fit probes on."""
+    draw = Positions.draw if positions else Queries.draw
+    return draw(recipe, probing.TRAIN, stream(f"more prompts for {recipe.name}"))
 
 
 def linearity(steps: np.ndarray) -> np.ndarray:
@@ -104,13 +114,6 @@ def exponentiality(steps: np.ndarray) -> np.ndarray:
 def preference(steps: np.ndarray) -> np.ndarray:
     """R² of the exponential less R² of the line, (…), from step counts (…, L + 1)."""
     return exponentiality(steps) - linearity(steps)
-
-
-def step_ratio(found: Study) -> Estimate:
-    """Steps of gradient descent over steps of Newton that equal the last layer, mean over runs."""
-    gd, second = found.matching("gd"), found.matching("newton")
-    values, draws = (getattr(gd, part)[..., -1] / getattr(second, part)[..., -1] for part in ("steps", "draws"))
-    return Estimate(float(values.mean()), float(draws.mean(-1).std(ddof=1)), len(draws))
 
 
 def advantage(first: list[Similarity], second: list[Similarity], start: int = 3) -> Estimate:
@@ -137,14 +140,15 @@ def _over_runs(values, draws) -> Estimate:
     return Estimate(float(values.mean()), float(np.sqrt(draws.mean(0).var(ddof=1) + runs)), draws.shape[1])
 
 
-def replay_difference(parameters: Parameters) -> float:
-    """Run the first losses of the base model's training again: largest relative difference from its record."""
+def replay_differences(parameters: Parameters) -> tuple[float, float]:
+    """Run the first losses of the base model's training again, and those of another seed: largest relative differences
+    from its record."""
     _, record = recipes.model_of("base", 0, parameters.profile, parameters.seed)
     recipe = recipes.check_recipe("base")
     if parameters.profile == "standard":
         recipe = recipes.standard(recipe)
-    recorded = np.array(record["first_losses"])
-    return float(np.abs(recipes.replay(recipe, record["seed"]) / recorded - 1).max())
+    recorded, seed = np.array(record["first_losses"]), record["seed"]
+    return tuple(float(np.abs(recipes.replay(recipe, k) / recorded - 1).max()) for k in (seed, seed + 1))
 
 
 _PROBED = 4096  # prompts to fit the probe of design D on, and to test it on

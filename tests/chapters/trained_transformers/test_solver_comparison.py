@@ -13,7 +13,8 @@ def test_solvers_section(rng):
     p = parameters(d=3, n=9, condition=4.0, sigma2=0.1)
     data = solver_comparison.sequences(p, 30, rng)
     assert data.X.shape == (30, 10, 3) and data.n == 9
-    assert solver_comparison.disagreement(data, 5) < 1e-12
+    same, step_apart = solver_comparison.disagreement(data, 5)
+    assert same < 1e-12 < 0.01 < step_apart
     found = solver_comparison.distance_from_conjugate_gradients(data, 3)
     assert found["exact"] < 1e-8 < 0.01 < found["backtracking"]
     errors = solver_comparison.errors(data)
