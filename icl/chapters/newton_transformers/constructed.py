@@ -107,7 +107,7 @@ def printed_second_layer(parameters: Parameters, rng: np.random.Generator) -> tu
 
 
 def relative_error(answers: np.ndarray, expected: np.ndarray) -> float:
-    """The largest |answer − expected| / (1 + |expected|)."""
+    """The largest |answer − expected| / (1 + |expected|) of arrays (…, B)."""
     return float((np.abs(answers - expected) / (1 + np.abs(expected))).max())
 
 
