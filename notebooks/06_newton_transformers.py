@@ -194,7 +194,7 @@ ledger.figure(construction_pictures.walk(walk))
 # Above: the tokens of one prompt of this page, a column each, in design A with $k =$ {glue:text}`k:.0f`; the query is right of the dotted line. Orange is
 # positive, blue negative, each slot drawn to its own largest entry. Layer 1 fills $\mu$ with $\alpha S x$; each further layer turns it, for all tokens
 # alike, towards $S^\dagger x$, because context tokens need $M_j x_i$ to serve the next layer. Only the last layer touches $y$. Below: what
-# designs A′ and C, below, answer after each layer, on the way to least squares, {glue:text}`walk_least_squares:.4f`.
+# designs A′ and C of the next section answer after each layer, on the way to least squares, {glue:text}`walk_least_squares:.4f`.
 # ```
 
 # %% [markdown]
@@ -670,7 +670,7 @@ for name, value in numbers.items():
 #
 # and $\lambda_1, \dots, \lambda_d$ are the eigenvalues of a Wishart matrix, whose law is known. The expectation is a sum over
 # {glue:text}`depth_nodes:.0f` quadrature nodes, exact to rounding; minimising it over the steps needs no random number. The least risks for one,
-# two and three layers follow below the code. The Bayes risk is {glue:text}`depth_bayes:.4f`. The first row is {doc}`01_one_step_gd`, three times.
+# two and three layers follow below the code. The Bayes risk is {glue:text}`depth_bayes:.4f`. The first column is {doc}`01_one_step_gd`, three times.
 
 # %%
 rungs = DepthLadder(d, n, sigma2)
@@ -727,7 +727,7 @@ ledger.claims({
 
 # %%
 def attend(Z, P, Q):
-    """eq. above, with s = 1: the last column, the query, is not attended to."""
+    """Z + P Z M (Z'QZ): the last column, the query, is masked."""
     seen = Z[..., :-1]
     return Z + P @ seen @ (np.swapaxes(seen, -1, -2) @ (Q @ Z))
 

@@ -72,7 +72,7 @@ parameters, ledger, stream = begin(
 # %% [markdown]
 # ## The model in ten lines
 #
-# It is an encoder: a context of up to {glue:text}`tf_n:.0f` tokens $(x_i; y_i)$ and queries $(x; 0)$, $d =$
+# It is an encoder: a context of {glue:text}`tf_n:.0f` tokens $(x_i; y_i)$ and queries $(x; 0)$, $d =$
 # {glue:text}`tf_d:.0f`, eight layers of softmax attention to the context with LayerNorm and MLP, width 32, four heads,
 # {glue:text}`tf_parameters:.0f` weights. No positions, no causal mask: a context token sees the whole context, as Newton's
 # iteration needs it. Labels are noiseless, $x$ and $w$ standard Gaussian; answering 0 has the error $d$. The book ships the
@@ -137,7 +137,7 @@ print(f"the model, as above   {transformer(X, y, x)[0]:.3f}")
 print(f"its file, in PyTorch  {rows.one_answer(encoder, X, y, x):.3f}")
 for k in (1, 2, 3, 4):
     M = 2 * M - M @ S @ M
-    print(f"Newton, {k} steps       {x[0] @ M @ X.T @ y:.3f}")
+    print(f"Newton, k = {k}         {x[0] @ M @ X.T @ y:.3f}")
 print(f"least squares         {x[0] @ np.linalg.pinv(X) @ y:.3f}")
 
 # %% [markdown]
@@ -175,8 +175,9 @@ A = np.concatenate([states, np.ones_like(states[..., :1])], axis=-1)
 readout = np.linalg.lstsq(A.reshape(-1, 33), answers.ravel(), rcond=1e-9)[0]
 states, answers = rows.last_states(base, base.test)
 by_hand = np.mean((states @ readout[:-1] + readout[-1] - answers) ** 2)
-package = np.mean(base.runs[0].normed[-1] ** 2)
-print(f"error of the last layer's ReadOut: {by_hand:.2e}, {package:.2e}")
+elsewhere = np.mean(base.runs[0].normed[-1] ** 2)
+print(f"error of the last layer's ReadOut             {by_hand:.2e}")
+print(f"the same, fitted on the figure's own prompts  {elsewhere:.2e}")
 
 # %% tags=["hide-input", "remove-output"]
 ledger.figure(probe_pictures.layer_errors(base))
@@ -304,7 +305,7 @@ ledger.figure(row_pictures.beside_layers(base, algorithms))
 #
 # Left: error of the layers, three seeds. Right: errors of five algorithms after each step, on the same prompts. The last layer is worth
 # {glue:text}`last_newton:.1f` Newton steps, {glue:text}`last_gd:.0f` gradient steps, {glue:text}`last_bfgs:.1f` of BFGS, {glue:text}`last_lbfgs:.1f` of L-BFGS. Conjugate gradients are
-# exact after $d = 5$ steps, so at this size no model with eight layers can outrun them, as the published one ($d = 20$, 12 layers) does.
+# exact after $d = 5$ steps, so at this size eight layers cannot outrun them, as twelve do at the paper's $d = 20$.
 # ```
 #
 # ## More examples, more layers
@@ -352,7 +353,7 @@ ledger.figure(row_pictures.by_examples(by_examples, by_examples_lstm, limit))
 #
 # Error of each layer's ReadOut after 1 to 10 examples. With fewer than $d$ examples all layers of the transformer lie near least squares
 # (dashed), which is exact from $d$ on; then each layer leaves a fraction of what the one before left. The LSTM's second layer has
-# {glue:text}`newton.lstm_layers.measured:.2f` of the first one's error: two layers are what our LSTM has, the paper's has more and gains as little.
+# {glue:text}`newton.lstm_layers.measured:.2f` of the first one's error: the paper says that its own gains nothing.
 # ```
 
 # %% [markdown]
@@ -448,7 +449,7 @@ ledger.figure(
 # :name: fig-similarity-steps
 #
 # Newton's best similarity less gradient descent's, mean over layers 3 to 8 and three seeds, for gradient descent with one step size for all
-# contexts (as published) and with one adapted to each (line). Gradient descent is ahead at every step size; bars are two
+# contexts (as published) and with one adapted to each (line). Gradient descent is ahead, or level within the error, at every step size; bars are two
 # standard errors of prompts and seeds.
 # ```
 #
@@ -646,9 +647,9 @@ ledger.figure(probe_pictures.probe_warning(warning))
 # *Anew for each sequence* is what the paper says. Its public code draws one rotation for a whole batch, and for the evaluation always the same
 # one. Pooled over a batch of the published size, 64 sequences of 41 pairs at $d = 20$, the covariates then have the condition number
 # {glue:text}`pooled_batch:.0f`; with a rotation for each sequence, {glue:text}`pooled_sequence:.1f`. The law of a single sequence is the
-# same, but a test is not the same test: over tests of 512 prompts the error of the model below has a standard deviation of
-# {glue:text}`spread_batch_percent:.0f` % of its mean with one rotation a test, and {glue:text}`spread_sequence_percent:.0f` % with one a
-# sequence. Newton's method and gradient descent do not notice a rotation; a trained transformer does.
+# same, and Newton's method and gradient descent do not notice a rotation; a trained transformer could. Over 40 tests of 512 prompts the error of the
+# model below has a standard deviation of {glue:text}`spread_batch_percent:.0f` % of its mean with one rotation a test and
+# {glue:text}`spread_sequence_percent:.0f` % with one a sequence, each known to about a tenth of itself: no difference that could be seen.
 
 # %%
 skewed_study = trained.study("ill_conditioned", parameters, stream)
@@ -824,7 +825,7 @@ ledger.figure(
 # :name: fig-forgetting
 #
 # Error when an example is asked for again, by the number of examples read since, for online gradient descent at the rate that is best here. The LSTM
-# has {glue:text}`newton.forgetting.measured:.1f` times the error for the older five examples; the transformer errs on none.
+# has {glue:text}`newton.forgetting.measured:.1f` times the error for the older five examples; the transformer errs as little on them.
 # ```
 #
 # ### Networks as targets

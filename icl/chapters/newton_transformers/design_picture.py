@@ -66,9 +66,10 @@ def _score(axis, key, query) -> None:
     start, end = (_WIDE / 2, _middle(key) + 0.12), (_APART - _WIDE / 2, _middle(query) + 0.12)
     axis.plot(*zip(start, end, strict=True), linestyle="--", color=COLOURS["gd"], linewidth=1.3)
     label = rf"$\langle {NAMES[key]}_i, {NAMES[query]}_t \rangle$"
-    right = 0.0 if key == query else 0.28  # beside a line that falls
-    axis.text(_APART / 2 + right, (start[1] + end[1]) / 2 + 0.14, label, ha="left" if right else "center", va="bottom",
-              color=COLOURS["gd"], fontsize=9.5)  # fmt: skip
+    place = {"x": _APART / 2, "y": end[1] + 0.14, "ha": "center", "va": "bottom"}
+    if key != query:  # under a line that falls
+        place = {"x": _WIDE / 2 + 0.12, "y": (start[1] + end[1]) / 2 - 0.2, "ha": "left", "va": "top"}
+    axis.text(s=label, color=COLOURS["gd"], fontsize=9.5, **place)
 
 
 def _value(axis, value, written, label) -> None:

@@ -66,7 +66,7 @@ def beside_layers(study: Study, algorithms: dict[str, Algorithm]) -> Figure:
         left.set(yscale="log", xlabel="layer", ylabel="mean squared error", title="a trained layer")
         left.set_xticks(study.layers)
         right.set(xlabel="steps", title="an algorithm's step", xlim=(0, 24.5), ylim=(low, None))
-        right.legend(fontsize=8.5)
+        right.legend(fontsize=8, loc="lower left")
     alt = (
         "Left: the error of eight trained layers falls by three to four decades. Right: against steps, conjugate"
         " gradients end within five, BFGS and L-BFGS within some ten, Newton falls ever faster from about step five,"
