@@ -74,7 +74,7 @@ parameters, ledger, stream = begin(
 #
 # It is an encoder: a context of {glue:text}`tf_n:.0f` tokens $(x_i; y_i)$ and queries $(x; 0)$, $d =$
 # {glue:text}`tf_d:.0f`, eight layers of softmax attention to the context with LayerNorm and MLP, width 32, four heads,
-# {glue:text}`tf_parameters:.0f` weights. No positions, no causal mask: a context token sees the whole context, as Newton's
+# {glue:text}`tf_parameters:,.0f` weights. No positions, no causal mask: a context token sees the whole context, as Newton's
 # iteration needs it. Labels are noiseless, $x$ and $w$ standard Gaussian; answering 0 has the error $d$. The book ships the
 # trained weights, each file with its settings, its loss curve and a checksum; `python -m icl train base --seed 3` trains
 # another one, and a run that you interrupt goes on where it was. No seed was chosen. The whole forward pass, in NumPy:

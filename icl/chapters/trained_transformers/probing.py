@@ -1,7 +1,6 @@
 """Chapter 7's probes: hidden states of trained models, read out layer by layer and set beside the algorithms.
 
-Two protocols. *Queries*: a context of n examples and several queries after it. *Positions*: one sequence, the t-th
-label predicted from the t − 1 pairs before it, as Fu et al. (2024) do.
+*Queries*: a context of n examples and several queries. *Positions*: one sequence, as Fu et al. (2024) have it.
 """
 
 from collections.abc import Callable, Iterable

@@ -123,8 +123,7 @@ RECIPES = {
         # the same ladder in other dimensions, n = 2d; not shipped
         *(
             Recipe(f"width_{w}_d{d}", EncoderConfig(d, heads=w // 8, width=w), n=2 * d, schedule=LADDER)
-            for d in (3, 10)
-            for w in (8, 16, 32, 64)
+            for d in (3, 10) for w in (8, 16, 32, 64)
         ),
         # as published; wants a GPU
         Recipe(
