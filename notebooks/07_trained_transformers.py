@@ -563,7 +563,7 @@ def bfgs(S, b, steps):
 
 
 X, y = sequences.X[0], sequences.y[0]
-for steps in range(1, min(3, X.shape[1]) + 1):
+for steps in range(1, min(3, *X.shape) + 1):
     both = [
         solve(X.T @ X, X.T @ y, steps) for solve in (conjugate_gradients, bfgs)
     ]
