@@ -351,8 +351,8 @@ ledger.figure(row_pictures.by_examples(by_examples, by_examples_lstm, limit))
 # ```{glue:figure} fig-by_examples
 # :name: fig-by-examples
 #
-# Error of each layer's ReadOut after 1 to 10 examples. With fewer than $d$ examples all layers of the transformer lie near least squares
-# (dashed), which is exact from $d$ on; then each layer leaves a fraction of what the one before left. The LSTM's second layer has
+# Error of each layer's ReadOut after 1 to 10 examples. With few examples the later layers of the
+# transformer lie on least squares (dashed), which is exact from $d$ on; there each layer leaves a fraction of what the one before left. The LSTM's second layer has
 # {glue:text}`newton.lstm_layers.measured:.2f` of the first one's error: the paper says that its own gains nothing.
 # ```
 
