@@ -94,5 +94,6 @@ def test_old_addresses_lead_to_the_new_page():
     spans = soup(moved.anchors()).select("span")
     assert len({span["id"] for span in spans}) == len(spans) > 50
     assert {span["data-moved"].split("#")[0] for span in spans} == {"07_trained_transformers.html"}
+    assert moved.ANCHORS["fig-matched-steps"] == "fig-matched-steps" and moved.ANCHORS["fig-newton-solvers"]
     claims = {id for id in moved.ANCHORS if id.startswith("cell-")}
     assert claims <= {f"cell-{id}" for id in CHAPTERS["07_trained_transformers"].claims}
