@@ -192,12 +192,12 @@ def print_summary(profile):
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 def train(recipe, seed, out, anew, minutes, device):
-    """Train RECIPE of chapter 6, or all that the book ships, 2 to 10 minutes each, or `table1` of chapter 4.
+    """Train RECIPE of chapter 7, or all that the book ships, 2 to 10 minutes each, or `table1` of chapter 4.
 
     A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
     """
     from icl.chapters.mlp_benefit import table1
-    from icl.chapters.newton_transformers import recipes
+    from icl.chapters.trained_transformers import recipes
     from press.trainings import train_all, train_table
 
     if recipe == "table1":

@@ -16,7 +16,7 @@ from icl.chapters import CHAPTERS
 from icl.files import write_atomically
 from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT, repository
-from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made
+from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made, moved
 from press.pages.all_claims import measured_against_predicted
 from press.pages.chapter import chapter_page, framed
 
@@ -75,8 +75,10 @@ def _stage_chapter(chapter: FinishedChapter, tree: Path) -> None:
     name, extra = f"notebooks/{chapter.name}.ipynb", tree / "extra"
     write_atomically(extra / "_sources" / name, nbformat.writes(chapter.notebook) + "\n")
     for figure, texts in chapter.figures.items():
+        folders = [chapter.name, *([moved.OLD] if chapter.name == moved.NEW and figure in moved.FIGURES else [])]
         for suffix, text in texts.items():
-            write_atomically(extra / "data" / chapter.name / f"{figure}.{suffix}", text)
+            for folder in folders:
+                write_atomically(extra / "data" / folder / f"{figure}.{suffix}", text)
     write_atomically(tree / name, nbformat.writes(chapter_page(chapter)))
 
 

@@ -1,4 +1,4 @@
-"""Trainings from the command line, chapter 6's and Table 1: one after the other, on one thread, resumable."""
+"""Trainings from the command line, chapter 7's and Table 1: one after the other, on one thread, resumable."""
 
 import math
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from icl.chapters.mlp_benefit import table1
-from icl.chapters.newton_transformers import recipes
+from icl.chapters.trained_transformers import recipes
 from icl.validation import InputError
 
 _STOPPED = "stopped and saved; the same command goes on."

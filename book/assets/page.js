@@ -54,7 +54,14 @@ function iclTarget() {
     if (target) target.scrollIntoView({ behavior: "instant" }); // where it is now that the equations have their sizes
   }
 
+  function goOn() { // what stood here stands elsewhere now: press/pages/moved.py
+    const target = iclTarget();
+    if (target && target.dataset.moved) location.replace(target.dataset.moved);
+  }
+  window.addEventListener("hashchange", goOn);
+
   document.addEventListener("DOMContentLoaded", () => {
+    goOn();
     // docutils calls the bibliography a list, but its entries are none of a list's items
     for (const box of document.querySelectorAll(".pst-scrollable-table-container")) box.tabIndex = 0; // scrolled by keys
     for (const list of document.querySelectorAll(".citation-list[role=list]")) list.removeAttribute("role");

@@ -4,10 +4,10 @@ r"""Newton's iteration for the pseudo-inverse of S = X'X, on each eigenvalue in 
 
 I − M_{k+1} S = (I − M_k S)², so I − M_k S = (I − alpha S²)^{2^k}, which tends to 0 on the range of S exactly for
 0 < alpha < 2 / λ_max². The paper prints alpha = 2 / |S S'|_2, the excluded end point. The number of steps to a given
-accuracy, the expansion in powers of S, the identities with gradient descent and the mean risk at a fixed alpha follow.
+accuracy and the mean risk at a fixed alpha follow; chapter 6 shows the expansion and the identities itself.
 """
 
-from math import ceil, comb, log
+from math import ceil, log
 from numbers import Real
 
 import numpy as np
@@ -58,15 +58,6 @@ def gd_steps_to_eps(kappa: float, eps: float) -> int:
     if kappa == 1:
         return 1
     return ceil(-log(eps) / (2 * np.arctanh(1 / kappa)))  # log((kappa + 1)/(kappa − 1)) = 2 artanh(1/kappa)
-
-
-def expansion(k: int) -> list[int]:
-    """Coefficients c_1, …, c_{2^k} of M_k = Σ_j c_j alpha^j S^{2j−1}: (−1)^{j+1} (2^k choose j). This book.
-
-    k = 1: 2, −1; k = 2: 4, −6, 4, −1. Fu et al. (2024), eqs. (38)–(39), print 2, −4 and 4, −12, 16, −16.
-    """
-    power = 2 ** check_count("k", k, least=0)
-    return [(-1) ** (j + 1) * comb(power, j) for j in range(1, power + 1)]
 
 
 def whole_range_alpha(d: int, n: int) -> float:

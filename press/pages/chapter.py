@@ -7,6 +7,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from press.finished import FinishedChapter
+from press.pages import moved
 from press.pages.claim_cards import cell_anchor, linked
 
 
@@ -58,6 +59,10 @@ def framed(svg: str, folder: str, name: str) -> str:
 def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
     """The cells; tables of claims link to the cards, and before a cell that decides claims stand the cards' anchors."""
     for cell in cells:
+        if chapter.name == moved.OLD and cell.source.startswith(moved.PLACE):
+            old = new_markdown_cell(moved.anchors())
+            old.id = "moved"
+            yield old
         number = cell.get("execution_count")
         if here := [claim.id for claim in chapter.claims if claim.cell is not None and claim.cell == number]:
             spans = "".join(f'<span id="{cell_anchor(id)}"></span>' for id in here)

@@ -10,6 +10,7 @@ from browser import contrast
 from icl.chapters import CHAPTERS, read_all
 from icl.ledger import claims_of
 from press.layout import HTML, run_folder
+from press.pages import moved
 from press.stage import pages
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
@@ -198,6 +199,12 @@ def test_a_card_leads_to_its_cell(page):
     open_page(page, "notebooks/01_one_step_gd#cell-thm1.landscape_d2")
     top = page.evaluate("document.getElementById('cell-thm1.landscape_d2').getBoundingClientRect().top")
     assert -5 < top < page.viewport_size["height"] / 2, "the equations' sizes moved the cell away"
+
+
+def test_an_old_address_goes_on_to_the_new_page(page):
+    open_page(page, f"notebooks/{moved.OLD}#fig-lstm")
+    page.wait_for_url(f"**/{moved.NEW}.html#fig-lstm")
+    assert page.locator("#fig-lstm svg").count() == 1
 
 
 def test_the_map_is_for_keyboard_and_phone(page):

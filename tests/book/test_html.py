@@ -16,6 +16,7 @@ from icl.ledger import claims_of
 from icl.ledger import summary as ledgers_summary
 from press.finished import read_chapter
 from press.layout import BASELINES, HTML, NOTEBOOKS, repository, run_folder
+from press.pages import moved
 from press.stage import pages
 
 pytestmark = pytest.mark.book
@@ -35,6 +36,20 @@ def test_internal_links_and_anchors_resolve():
     }
     assert len(built) > len(pages())
     assert dead_links(HTML, built) == []
+
+
+def test_old_addresses_lead_to_what_they_named(soups):
+    """Every id that left chapter 6's page is there still, empty, and names an element of chapter 7's."""
+    old, new = soups[f"notebooks/{moved.OLD}"], soups[f"notebooks/{moved.NEW}"]
+    for id, target in moved.ANCHORS.items():
+        (span,) = old.find_all(id=id)
+        assert span["data-moved"] == f"{moved.NEW}.html#{target}" and new.find(id=target) is not None, id
+    section = old.find(id=next(iter(moved.ANCHORS))).find_next("section")
+    assert section.find("a", href=f"{moved.NEW}.html"), "without a script, the link is beside the anchors"
+    for name in moved.FIGURES:
+        for suffix in ("csv", "svg"):
+            places = [HTML / "data" / folder / f"{name}.{suffix}" for folder in (moved.OLD, moved.NEW)]
+            assert places[0].read_bytes() == places[1].read_bytes()
 
 
 def test_nothing_is_loaded_from_elsewhere(soups):

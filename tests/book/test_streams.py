@@ -5,7 +5,7 @@ import pytest
 
 from icl.chapters import CHAPTERS, read_ledger
 from icl.chapters.mlp_benefit import table1
-from icl.chapters.newton_transformers import recipes
+from icl.chapters.trained_transformers import recipes
 from icl.randomness import entropy
 from press.layout import run_folder
 

@@ -145,7 +145,7 @@ def test_what_the_workflow_would_do(built):
 
 
 @pytest.mark.parametrize(
-    "name, chapter", [("base-seed0.safetensors", "06_newton_transformers"), ("table1.json", "04_mlp_benefit")]
+    "name, chapter", [("base-seed0.safetensors", "07_trained_transformers"), ("table1.json", "04_mlp_benefit")]
 )
 def test_a_new_result_of_a_long_training_executes_the_chapter_that_reads_it(built, name, chapter):
     path, later = built / "results" / "checkpoints" / name, time.time() + 5

@@ -8,7 +8,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from icl.chapters import CHAPTERS
 from icl.claims import Claim
 from press.finished import FinishedChapter, FinishedRun
-from press.pages import chapter_map, claim_cards, downloads, front, reading
+from press.pages import chapter_map, claim_cards, downloads, front, moved, reading
 
 
 def run(*names, **changes) -> FinishedRun:
@@ -82,9 +82,18 @@ def test_reading_time_grows_with_the_text():
 
 def test_parameters_beyond_those_of_every_chapter_are_told():
     words = downloads.sentences(None)["parameters"]
-    assert "chapters 2 and 6 also `condition`" in words and "chapter 6 `k`" in words and "`sigma2`" not in words
+    assert "chapters 2, 6 and 7 also `condition`" in words and "chapter 6 `k`" in words and "`sigma2`" not in words
 
 
 def test_the_list_of_chapters_counts():
     text = front.contents(run(*CHAPTERS))
     assert len(re.findall(r"^\d\. ", text, flags=re.M)) == len(CHAPTERS) and "1 claims" in text
+
+
+def test_old_addresses_lead_to_the_new_page():
+    spans = soup(moved.anchors()).select("span")
+    assert len({span["id"] for span in spans}) == len(spans) > 50
+    assert {span["data-moved"].split("#")[0] for span in spans} == {"07_trained_transformers.html"}
+    assert moved.ANCHORS["fig-matched-steps"] == "fig-matched-steps" and moved.ANCHORS["fig-newton-solvers"]
+    claims = {id for id in moved.ANCHORS if id.startswith("cell-")}
+    assert claims <= {f"cell-{id}" for id in CHAPTERS["07_trained_transformers"].claims}

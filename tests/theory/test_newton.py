@@ -49,13 +49,6 @@ def test_step_counts_are_the_least_that_suffice(kappa, eps):
     assert abs(newton.gd_residual(slow, s - 1, best)) > eps * (1 - 1e-6)
 
 
-def test_expansion():
-    assert newton.expansion(0) == [1] and newton.expansion(1) == [2, -1] and newton.expansion(2) == [4, -6, 4, -1]
-    S, alpha = np.diag([0.5, 1.0, 1.3]), 0.4
-    series = sum(c * alpha**j * np.linalg.matrix_power(S, 2 * j - 1) for j, c in enumerate(newton.expansion(3), 1))
-    np.testing.assert_allclose(series, iterated(S, 3, alpha), rtol=1e-11)
-
-
 def test_mean_risk_at_known_values():
     alpha = newton.whole_range_alpha(5, 20)
     assert alpha == pytest.approx((np.sqrt(20) + np.sqrt(5)) ** -4)
@@ -93,7 +86,6 @@ def test_mean_risk_by_hand_for_one_covariate_and_one_example():
         (lambda: newton.steps_to_eps(2, 1.0), "eps must lie strictly between 0 and 1"),
         (lambda: newton.residual(1.0, -1, 0.1), "k must be a whole number of at least 0, not -1"),
         (lambda: newton.gd_residual(1.0, -1, 0.1), "steps must be a whole number"),
-        (lambda: newton.expansion(-2), "k must be a whole number"),
         (lambda: newton.mean_risk(3, 5, 0.1, 1, 0.0), "alpha must be above 0"),
         (lambda: newton.mean_risk(3, 5, -0.1, 1, 0.1), "sigma2 must be a finite number of at least 0"),
         (lambda: newton.whole_range_alpha(0, 5), "d must be a whole number"),

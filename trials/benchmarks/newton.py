@@ -117,4 +117,4 @@ def growth():
 
 
 if __name__ == "__main__":
-    write_tables("newton", "Speed of chapter 6's solvers", (sweep, agreement, growth))
+    write_tables("newton", "Speed of chapter 7's solvers", (sweep, agreement, growth))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from icl import probes
-from icl.chapters.newton_transformers import probing, recipes
+from icl.chapters.trained_transformers import probing, recipes
 
 
 def setting():
@@ -60,4 +60,4 @@ def parts():
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    write_tables("transformer_probes", "Speed of chapter 6's probes", (parts,))
+    write_tables("transformer_probes", "Speed of chapter 7's probes", (parts,))

@@ -1,5 +1,6 @@
 """Chapter 6: the constructed transformers against Newton's iteration on matrices, and one prompt on its way through."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -11,12 +12,13 @@ from icl.constructions.newton_schulz import design_c, newton_schulz
 from icl.constructions.newton_transformer import Design, design_a, design_a_prime, design_d
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, Prompts, conditioned_covariance
+from icl.solvers import linear
 from icl.solvers.iterations import newton_matrices
 
 GRID = tuple(product((1, 2, 5, 10, 20), (1, 3, 10, 40), (0, 1, 3, 6, 12)))  # d, n, k
 LARGEST_N = 400  # interleaved tokens see each other, all 2n + 1 of them: the chapter's own sizes up to these
 LARGEST_D = 50
-BUILDERS = {"A": design_a, "D": design_d, "A_prime": design_a_prime, "B": design_b}
+BUILDERS = {"D": design_d, "B": design_b}
 
 
 def prompts_of(d: int, n: int, sigma2: float, condition: float, rng: np.random.Generator, count: int = 3) -> Prompts:
@@ -42,30 +44,32 @@ def sizes(parameters: Parameters) -> tuple[tuple[int, int, int], ...]:
     return (*GRID, (min(parameters.d, LARGEST_D), min(parameters.n, LARGEST_N), parameters.k))
 
 
-def worst_errors(parameters: Parameters, rng: np.random.Generator) -> dict[str, float]:
-    """By design, the largest |output − Newton's| / (1 + |Newton's|) over all sizes; C: Newton–Schulz by an SVD."""
-    worst = dict.fromkeys((*BUILDERS, "C"), 0.0)
+def random_sizes(parameters: Parameters, rng: np.random.Generator) -> Iterator[tuple[Prompts, int, float]]:
+    """Three random prompts at each of these sizes, with k and one alpha for the three."""
     for d, n, k in sizes(parameters):
         batch = prompts_of(d, n, parameters.sigma2, parameters.condition, rng)
-        alpha = alpha_for(batch)
-        expected = newton_predictions(batch, k, alpha)[-1]
-        for name, build in BUILDERS.items():
-            worst[name] = max(worst[name], _error(build(d, k, alpha), batch, expected))
-        expected = newton_schulz(batch.X, batch.y, batch.x_query, k, alpha**0.25)
-        worst["C"] = max(worst["C"], _error(design_c(d, k, alpha**0.25), batch, expected))
-    return worst
+        yield batch, k, alpha_for(batch)
 
 
-def layerwise_error(parameters: Parameters, rng: np.random.Generator) -> float:
-    """Design A′: largest error of slot o after each layer l ≥ 2 against Newton's iterate l − 2, over all sizes."""
-    worst = 0.0
-    for d, n, k in sizes(parameters):
-        batch = prompts_of(d, n, parameters.sigma2, parameters.condition, rng)
-        alpha = alpha_for(batch)
-        expected = newton_predictions(batch, k, alpha)
-        found = answers_by_layer(design_a_prime(d, k, alpha), batch)[2:]
-        worst = max(worst, float((np.abs(found - expected) / (1 + np.abs(expected))).max()))
-    return worst
+def worst_errors(parameters: Parameters, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
+    """By design, the largest |output − Newton's| / (1 + |Newton's|) over all sizes, and the same for one step more.
+
+    A_prime: of slot o after each layer l ≥ 2 against Newton's iterate l − 2 (l − 1). C: of Newton–Schulz by an SVD,
+    and of Newton's method.
+    """
+    worst = {name: np.zeros(2) for name in (*BUILDERS, "A_prime", "C")}
+    for batch, k, alpha in random_sizes(parameters, rng):
+        d, scale = batch.X.shape[2], alpha**0.25
+        iterates = newton_predictions(batch, k + 1, alpha)
+        predict = lambda design, batch=batch: design.predict(batch.X, batch.y, batch.x_query)
+        found = {name: (predict(build(d, k, alpha)), iterates[k], iterates[k + 1]) for name, build in BUILDERS.items()}
+        behind = answers_by_layer(design_a_prime(d, k, alpha), batch)[2:]
+        found["A_prime"] = behind, iterates[:-1], iterates[1:]
+        whitened = newton_schulz(batch.X, batch.y, batch.x_query, k, scale)
+        found["C"] = predict(design_c(d, k, scale)), whitened, iterates[k]
+        for name, (answer, *formulas) in found.items():
+            worst[name] = np.maximum(worst[name], [relative_error(answer, formula) for formula in formulas])
+    return {name: tuple(pair) for name, pair in worst.items()}
 
 
 def answers_by_layer(design: Design, batch: Prompts) -> np.ndarray:
@@ -73,43 +77,38 @@ def answers_by_layer(design: Design, batch: Prompts) -> np.ndarray:
     return design.states(batch.X, batch.y, batch.x_query)[:, :, -1, design.slots["o"]][..., 0]
 
 
-def least_squares_limit(parameters: Parameters, rng: np.random.Generator) -> tuple[float, int]:
-    """Design C's distance from least squares after 40 layers, and Newton's steps to where C is after 6, isotropic.
+def least_squares_limit(parameters: Parameters, rng: np.random.Generator) -> tuple[float, float, int]:
+    """Design C's distance from least squares after 40 layers, that of ridge regression, and Newton's steps to where C
+    is after 6; isotropic.
 
-    d, n of the chapter, n at least 2d so that both are well conditioned; distances relative to 1 + |least squares|.
+    d, n of the chapter, n at least 2d so that both are well conditioned; distances relative to 1 + |least squares|. The
+    penalty is 1.
     """
     d = min(parameters.d, LARGEST_D)
     batch = prompts_of(d, max(min(parameters.n, LARGEST_N), 2 * d), parameters.sigma2, 1.0, rng)
     alpha = alpha_for(batch)
     limit = np.einsum("bd,bdn,bn->b", batch.x_query, np.linalg.pinv(batch.X), batch.y)
-    size = 1 + np.abs(limit)
-    distance = lambda found: float((np.abs(found - limit) / size).max())
-    whitened = distance(design_c(d, 6, alpha**0.25).predict(batch.X, batch.y, batch.x_query))
-    newton = [distance(found) for found in newton_predictions(batch, 60, alpha)]
-    reached = next(k for k, error in enumerate(newton) if error <= max(whitened, 1e-12))
-    return distance(design_c(d, 40, alpha**0.25).predict(batch.X, batch.y, batch.x_query)), reached
+    whitened = {j: design_c(d, j, alpha**0.25).predict(batch.X, batch.y, batch.x_query) for j in (6, 40)}
+    near = max(relative_error(whitened[6], limit), 1e-12)
+    newton = [relative_error(found, limit) for found in newton_predictions(batch, 60, alpha)]
+    ridge = (linear.ridge(batch.X, batch.y, 1.0) * batch.x_query).sum(1)
+    reached = next(k for k, error in enumerate(newton) if error <= near)
+    return relative_error(whitened[40], limit), relative_error(ridge, limit), reached
 
 
-def printed_heads(parameters: Parameters, rng: np.random.Generator) -> tuple[float, float]:
-    """Two ReLU heads with values of one sign, as printed: distance of m after the second layer from two formulas.
-
-    From alpha Σ_i |⟨x_i, x⟩| x_i, and from alpha S x, which is wanted; each relative to the size of alpha S x.
-    """
+def printed_second_layer(parameters: Parameters, rng: np.random.Generator) -> tuple[Prompts, float, np.ndarray]:
+    """Prompts, alpha, and what the second layer of design B leaves in the query's slot m, (B, d), if its two ReLU heads
+    have values of one sign, as printed."""
     d, n = min(parameters.d, LARGEST_D), min(parameters.n, LARGEST_N)
     batch = prompts_of(d, n, parameters.sigma2, parameters.condition, rng)
     alpha = alpha_for(batch)
     design = design_b(d, 0, alpha, printed=True)
-    m = design.states(batch.X, batch.y, batch.x_query)[2, :, -1, design.slots["m"]]
-    scores = np.einsum("bnd,bd->bn", batch.X, batch.x_query)
-    formulas = [alpha * np.einsum("bn,bnd->bd", weights, batch.X) for weights in (np.abs(scores), scores)]
-    size = np.linalg.norm(formulas[1], axis=1)
-    absolute, wanted = (float((np.linalg.norm(m - formula, axis=1) / size).max()) for formula in formulas)
-    return absolute, wanted
+    return batch, alpha, design.states(batch.X, batch.y, batch.x_query)[2, :, -1, design.slots["m"]]
 
 
-def _error(design, batch, expected):
-    found = design.predict(batch.X, batch.y, batch.x_query)
-    return float((np.abs(found - expected) / (1 + np.abs(expected))).max())
+def relative_error(answers: np.ndarray, expected: np.ndarray) -> float:
+    """The largest |answer − expected| / (1 + |expected|) of arrays (…, B)."""
+    return float((np.abs(answers - expected) / (1 + np.abs(expected))).max())
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from icl.parameters import Parameters
 from icl.prompts import PromptLaw, conditioned_covariance
 from icl.solvers import iterations
 from icl.solvers.prefixes import StepSizeWarning
-from icl.theory import newton as theory
 
 RUN_D = 8  # iterations of whole matrices, tens of thousands of them, are run at this many covariates at most
 EPS = 1e-8
@@ -47,22 +46,8 @@ def gram(X: np.ndarray) -> np.ndarray:
     return np.swapaxes(X, -1, -2) @ X
 
 
-def residual_identity_error(S: np.ndarray, k: int) -> float:
-    """Largest entry of (I − M_j S) − (I − alpha S²)^{2^j} over problems and j ≤ k: M_j iterated, the power exact.
-
-    S (P, d, d) holds P problems; alpha = 1 / λ_max² of each.
-    """
-    found, U = np.linalg.eigh(S)
-    alpha = 1 / found[:, -1] ** 2
-    worst = 0.0
-    for j, M in enumerate(islice(iterations.newton_matrices(S, alpha), k + 1)):
-        expected = (U * theory.residual(found, j, alpha[:, None])[:, None]) @ np.swapaxes(U, 1, 2)
-        worst = max(worst, np.abs(np.eye(S.shape[1]) - M @ S - expected).max())
-    return float(worst)
-
-
 def slowest_problem(d: int, kappa: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """S (1, d, d) with λ_max = 1, λ_min = 1/kappa and random axes, and b (1, d), the eigenvector of λ_min; d ≥ 2."""
+    """S (1, d, d) with λ_max = 1, λ_min = 1/kappa, random axes, and b (1, d), the unit eigenvector of λ_min; d ≥ 2."""
     S = conditioned_covariance(d, kappa, rng)
     return S[None], np.linalg.eigh(S)[1][None, :, 0]
 
@@ -94,13 +79,11 @@ def measured_gd_steps(S: np.ndarray, b: np.ndarray, eps: float) -> int:
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps to relative accuracy EPS by condition number, run and predicted: arrays of len(kappas)."""
+    """Steps to relative accuracy EPS by condition number: arrays of len(kappas)."""
 
     kappas: np.ndarray
     newton: np.ndarray
-    newton_predicted: np.ndarray
     gd: np.ndarray
-    gd_predicted: np.ndarray
 
 
 def steps_by_condition(d: int, kappas, rng: np.random.Generator) -> Steps:
@@ -109,43 +92,8 @@ def steps_by_condition(d: int, kappas, rng: np.random.Generator) -> Steps:
     return Steps(
         np.array(kappas, dtype=float),
         np.array([measured_newton_steps(*problem, EPS) for problem in problems]),
-        np.array([theory.steps_to_eps(kappa, EPS) for kappa in kappas]),
         np.array([measured_gd_steps(*problem, EPS) for problem in problems]),
-        np.array([theory.gd_steps_to_eps(kappa, EPS) for kappa in kappas]),
     )
-
-
-def gd_identity_errors(S: np.ndarray, b: np.ndarray, k: int) -> tuple[float, float]:
-    """Newton after j ≤ k steps against GD steps, largest difference of the estimates relative to their size.
-
-    First M_0 = eta I against 2^j equal steps, then M_0 = eta² S against 2^{j+1} steps eta, −eta, …; eta = 1 / λ_max.
-    S (P, d, d) and b (P, d) hold P problems.
-    """
-    eta = 1 / np.linalg.eigvalsh(S)[:, -1]
-    identity = eta[:, None, None] * np.eye(S.shape[1])
-    cases = ((identity, (eta,), 0), (eta[:, None, None] ** 2 * S, (eta, -eta), 1))
-    return tuple(_identity_error(S, b, k, *case) for case in cases)
-
-
-def _identity_error(S, b, k, start, etas, shift):
-    wanted = [2 ** (j + shift) for j in range(k + 1)]
-    descent = islice(iterations.gradient_descent(*etas)(S, b), wanted[-1] + 1)
-    descended = {s: w for s, w in enumerate(descent) if s in wanted}
-    worst = 0.0
-    for s, M in zip(wanted, iterations.newton_from(start, S), strict=False):
-        difference = np.linalg.norm((M @ b[..., None])[..., 0] - descended[s], axis=1)
-        worst = max(worst, (difference / np.linalg.norm(descended[s], axis=1)).max())
-    return float(worst)
-
-
-def top_residual(S: np.ndarray, alpha, k: int) -> np.ndarray:
-    """|u'(I − M_j S) u| for the top eigenvector u, (k + 1, P), by iterating at any alpha, converging or not."""
-    u = np.linalg.eigh(S)[1][..., -1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StepSizeWarning)  # here the end point of the range is the subject
-        matrices = islice(iterations.newton_matrices(S, alpha), k + 1)
-        Su = (S @ u[..., None])[..., 0]
-        return np.array([np.abs(1 - np.einsum("pi,pij,pj->p", u, M, Su)) for M in matrices])
 
 
 def errors_by_alpha(S: np.ndarray, b: np.ndarray, factors, k: int) -> np.ndarray:
@@ -158,32 +106,5 @@ def errors_by_alpha(S: np.ndarray, b: np.ndarray, factors, k: int) -> np.ndarray
         return np.linalg.norm(found - limit, axis=2) / np.linalg.norm(limit)
 
 
-def expanded_iterates(k: int) -> list[np.ndarray]:
-    """Coefficients of M_0 S, …, M_k S in powers 1, 2, … of z = alpha S², exact integers, by running the iteration.
-
-    Those of M_j S have the shape (2^j,).
-    """
-    e, found = np.array([0, 1], dtype=object), []
-    for _ in range(k + 1):
-        found.append(e[1:])
-        square = np.convolve(e, e)
-        e = -square
-        e[: len(found[-1]) + 1] += 2 * np.r_[[0], found[-1]].astype(object)
-    return found
-
-
-def printed_expansion_error(S: np.ndarray, factor: float = 1.0) -> float:
-    """|printed M_1 − M_1| / |M_1| for S (d, d) and alpha = factor / λ_max², Fu et al. (2024), eq. (38)."""
-    alpha = factor / np.linalg.eigvalsh(S)[-1] ** 2
-    M = 2 * alpha * S - alpha**2 * S @ S @ S
-    printed = 2 * alpha * S - 4 * alpha**2 * S @ S @ S
-    return float(np.linalg.norm(printed - M) / np.linalg.norm(M))
-
-
 def _relative_residual(S, b, w):
     return np.linalg.norm(b - (S @ w[..., None])[..., 0]) / np.linalg.norm(b)
-
-
-def largest_step_error(steps: Steps) -> int:
-    """The largest difference of a run from its prediction, in steps."""
-    return int(max(np.abs(steps.newton - steps.newton_predicted).max(), np.abs(steps.gd - steps.gd_predicted).max()))

@@ -1,37 +1,28 @@
-"""Chapter 6's pictures of the algorithms: rates, step sizes, one alpha for all, every solver on the same prompts."""
+"""Chapter 6's pictures of the algorithms: rates, step sizes, one alpha for all."""
 
 import numpy as np
 
 from icl.chapters.newton_transformers.experiments import Steps
 from icl.chapters.newton_transformers.fixed_alpha import FixedAlpha
-from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
-LOOKS = {  # colour, line, label
-    "newton": ("newton", "-", "Newton"),
-    "gd": ("gd", "-", "gradient descent"),
-    "cg": ("block", "--", "conjugate gradients"),
-    "bfgs": ("trained_exact", "-.", "BFGS"),
-    "lbfgs": ("trained_sampled", ":", "L-BFGS"),
-    "least_squares": ("least_squares", "--", "least squares"),
-    "ridge": ("bayes", "--", "ridge"),
-}
+LABELS = {"newton": "Newton", "gd": "gradient descent"}
 
 
-def rates(steps: Steps, factors, errors: np.ndarray) -> Figure:
-    """Left: steps to a relative accuracy of 1e-8 against kappa. Right: error against Newton steps by alpha."""
+def rates(steps: Steps, predicted: dict[str, np.ndarray], factors, errors: np.ndarray) -> Figure:
+    """Left: steps to a relative accuracy of 1e-8 against kappa, `predicted` as lines. Right: error against Newton steps
+    by alpha."""
     k = np.arange(errors.shape[1])
     columns = {"kappa": steps.kappas, "newton": steps.newton, "gd": steps.gd, "k": k}
     shades = ("preconditioned", "newton", "trained_exact", "gd", "zero")
     with style():
         figure, (left, right) = canvas(1, 2, height=3.5)
-        for name, run, line in (("gd", steps.gd, steps.gd_predicted), ("newton", steps.newton, steps.newton_predicted)):
-            colour, _, label = LOOKS[name]
-            left.plot(steps.kappas, line, color=COLOURS[colour], linewidth=1.4, alpha=0.7)
-            left.plot(steps.kappas, run, "o", color=COLOURS[colour], markersize=5)
+        for name, run in (("gd", steps.gd), ("newton", steps.newton)):
+            left.plot(steps.kappas, predicted[name], color=COLOURS[name], linewidth=1.4, alpha=0.7)
+            left.plot(steps.kappas, run, "o", color=COLOURS[name], markersize=5)
             left.annotate(
-                label, (steps.kappas[-4], run[-4]), xytext=(-6, 9), textcoords="offset points", ha="right",
-                color=COLOURS[colour],
+                LABELS[name], (steps.kappas[-4], run[-4]), xytext=(-6, 9), textcoords="offset points", ha="right",
+                color=COLOURS[name],
             )  # fmt: skip
         left.set(xscale="log", yscale="log", ylim=(1, None), xlabel=r"condition number $\kappa(S)$")
         left.set_title("steps to a relative accuracy of $10^{-8}$", fontsize=10)
@@ -80,45 +71,3 @@ def fixed_alpha(found: FixedAlpha, limit: float | None) -> Figure:
         " size for each prompt the mean falls too."
     )
     return Figure("fixed_alpha", figure, columns, alt, method="monte-carlo")
-
-
-def solvers(by_steps: dict, by_length: dict[str, Estimate], sigma2: float) -> Figure:
-    """Left: mean squared error against the number of steps, all examples. Right: against the number of examples."""
-    columns = {}
-    with style():
-        figure, (left, right) = canvas(1, 2, height=3.7, sharey=True)
-        for name, (steps, estimate) in by_steps.items():
-            colour, line, label = LOOKS[name]
-            if len(steps) == 1:
-                left.axhline(estimate.mean[0], color=COLOURS[colour], linestyle=line, linewidth=1.2)
-            else:
-                left.plot(steps, estimate.mean, line, color=COLOURS[colour], label=label, linewidth=1.7)
-                columns[f"{name}_steps"] = steps
-            columns[name] = estimate.mean
-        left.set_xscale("symlog", linthresh=1, linscale=0.4)
-        left.set(yscale="log", xlabel="steps", ylabel="mean squared error", xlim=(0, 1000))
-        left.set_xticks([0, 1, 10, 100, 1000], ["0", "1", "10", "100", "1000"])
-        left.legend(fontsize=8.5)
-        newton = [name for name in by_length if name.startswith("newton")]
-        for j, name in enumerate(newton):
-            label = f"Newton, {name.removeprefix('newton')} steps"
-            shade = 0.35 + 0.65 * (j + 1) / len(newton)
-            _along(right, by_length[name], COLOURS["newton"], "-", label, shade)
-        for name in ("least_squares", "ridge"):
-            colour, line, label = LOOKS[name]
-            _along(right, by_length[name], COLOURS[colour], line, label, 1.0)
-        right.set(yscale="log", xlabel="examples in the context")
-        right.legend(fontsize=8.5, loc="upper right")
-        low = min(estimate.mean.min() for estimate in by_length.values())
-        right.set_ylim(max(0.4 * low, 0.3 * sigma2, 1e-10), 6 * by_length["ridge"].mean[0])
-    columns |= {f"length_{name}": estimate.mean for name, estimate in by_length.items()}
-    alt = (
-        "Left: mean squared error against steps for Newton, gradient descent, conjugate gradients, BFGS and L-BFGS,"
-        " with the levels of least squares and ridge. Right: mean squared error against the number of examples for"
-        " Newton stopped after several numbers of steps, for least squares and for ridge."
-    )
-    return Figure("solvers", figure, columns, alt, method="monte-carlo")
-
-
-def _along(axis, estimate, colour, line, label, shade):
-    axis.plot(np.arange(len(estimate.mean)), estimate.mean, line, color=colour, label=label, linewidth=1.6, alpha=shade)

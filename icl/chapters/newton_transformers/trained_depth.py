@@ -10,10 +10,9 @@ from scipy.special import roots_genlaguerre
 from icl.estimates import Estimate, monte_carlo
 from icl.models.deep_attention import DeepLinearAttention
 from icl.parameters import Parameters
-from icl.prompts import PromptLaw, token_matrix
+from icl.prompts import PromptLaw
 from icl.randomness import Streams
 from icl.search import Sampler
-from icl.theory.depth_ladder import Rungs
 from icl.training import Schedule, train
 
 
@@ -91,62 +90,12 @@ def _errors(model: DeepLinearAttention, law: PromptLaw, count: int, rng: np.rand
 def tested(model: DeepLinearAttention, law: PromptLaw, count: int, rng: np.random.Generator) -> Estimate:
     """The risk on `count` fresh prompts."""
     with torch.no_grad():
-        return monte_carlo(lambda B: _errors(model, law, B, rng).numpy(), count, chunk=_chunk(law))
+        return monte_carlo(lambda B: _errors(model, law, B, rng).numpy(), count, chunk=chunk(law))
 
 
-def built(law: PromptLaw, rungs: Rungs) -> DeepLinearAttention:
-    """GD++ with these steps as a deep linear attention: A = −a I, B = (gamma/a) I."""
-    layers, scale = len(rungs.a), law.n + law.d + 1
-    rng = np.random.default_rng(0)
-    model = DeepLinearAttention(law.d, layers, rng=rng, scale=scale, kind="gd_plus_plus", spread=0.0)
-    identity = torch.eye(law.d, dtype=torch.float64)
-    with torch.no_grad():
-        for k, (a, gamma) in enumerate(zip(rungs.a, rungs.gamma, strict=True)):
-            model.A[k], model.B[k] = -a * scale * identity, (gamma / a if gamma else 0.0) * identity
-    return model
-
-
-def forward_risk(law: PromptLaw, rungs: Rungs, count: int, rng: np.random.Generator) -> Estimate:
-    """The risk of the built model through every layer's array of scores, on whole prompts."""
-    model = built(law, rungs)
-
-    def draw(B):
-        prompts = law.sample(rng, B)
-        with torch.no_grad():
-            answer = model(torch.from_numpy(token_matrix(prompts.X, prompts.y, prompts.x_query))).numpy()
-        return (answer - prompts.y_query) ** 2
-
-    return monte_carlo(draw, count, chunk=_chunk(law))
-
-
-def _chunk(law) -> int:
+def chunk(law: Sampler) -> int:
+    """Prompts to hold at once."""
     return max(50, min(5000, 1_000_000 // (law.n * max(law.n, law.d))))
-
-
-def random_stack(law: Sampler, layers: int, rng: np.random.Generator, prompts: int = 64):
-    """A deep attention with every entry of every matrix random, and prompts: (model, X, y, x_query)."""
-    model = DeepLinearAttention(law.d, layers, rng=rng, scale=law.n + law.d + 1, kind="full", spread=1 / (law.d + 1))
-    batch = law.sample(rng, prompts)
-    return model, batch.X, batch.y, batch.x_query
-
-
-def gram_error(law: Sampler, layers: int, rng: np.random.Generator) -> float:
-    """Largest relative difference of the Gram form from the layers that compute all scores; random weights."""
-    model, X, y, x_query = random_stack(law, layers, rng)
-    with torch.no_grad():
-        plain = model(torch.from_numpy(token_matrix(X, y, x_query))).numpy()
-        estimate = model.solution(model.gram(torch.from_numpy(X), torch.from_numpy(y))).numpy()
-    parts = estimate * x_query
-    return float((np.abs(parts.sum(1) - plain) / np.abs(parts).sum(1)).max())
-
-
-def query_bend(law: Sampler, layers: int, rng: np.random.Generator) -> float:
-    """Largest |f(x + x') − f(x) − f(x')| over queries of the same examples, relative to the three; random weights."""
-    model, X, y, x_query = random_stack(law, layers, rng)
-    other = rng.standard_normal(x_query.shape)
-    with torch.no_grad():
-        f, g, both = (model(torch.from_numpy(token_matrix(X, y, x))).numpy() for x in (x_query, other, x_query + other))
-    return float((np.abs(both - f - g) / (np.abs(both) + np.abs(f) + np.abs(g))).max())
 
 
 def nonlinear_risk(law: Sampler, plan: Budget, rng: np.random.Generator, *, layers: int = 3) -> Estimate:
@@ -161,13 +110,7 @@ def nonlinear_risk(law: Sampler, plan: Budget, rng: np.random.Generator, *, laye
     loss = lambda step: errors(plan.batch).mean()
     train(model, loss, plan.schedule, rng=rng, label=f"{layers} layers, nonlinear targets")
     with torch.no_grad():
-        return monte_carlo(lambda B: errors(B).numpy(), plan.prompts, chunk=_chunk(law))
-
-
-def shortfalls(free: list[Rungs], shared: list[Rungs], plus: list[Rungs], bayes: float) -> np.ndarray:
-    """shared − free, free − GD++ and GD++ − Bayes at each depth, (3, layers): none should be negative."""
-    risks = [np.array([rung.risk for rung in family]) for family in (shared, free, plus)]
-    return np.stack([risks[0] - risks[1], risks[1] - risks[2], risks[2] - bayes])
+        return monte_carlo(lambda B: errors(B).numpy(), plan.prompts, chunk=chunk(law))
 
 
 # One eigenvalue, chi-squared with three degrees of freedom, and noise as large as the signal: three free steps want two

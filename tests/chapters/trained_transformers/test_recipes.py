@@ -1,0 +1,289 @@
+"""Chapter 7's trained transformers at tiny sizes, and the shipped checkpoints: intact, replayable, as good as said."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icl import checkpoints
+from icl.chapters import check_parameters
+from icl.chapters.trained_transformers import (
+    probing,
+    published_size,
+    recipes,
+    rivals,
+    sequence_laws,
+    similarity_pictures,
+    study,
+)
+from icl.chapters.trained_transformers.published_numbers import fu2024_similarity
+from icl.chapters.trained_transformers.sequence_laws import Curriculum
+from icl.models.decoder import DecoderConfig
+from icl.models.encoder import EncoderConfig
+from icl.models.pair_decoder import PairDecoderConfig
+from icl.randomness import Streams
+from icl.training import Schedule
+from icl.validation import InputError
+from press import trainings
+
+TINY = recipes.Recipe("tiny", EncoderConfig(2, 2, 1, 8), n=4, queries=3, batch=4, schedule=Schedule(50, 1e-2, 1.0))
+TINY_DECODER = recipes.Recipe(
+    "tiny", DecoderConfig(3, 5, 2, 1, 8), n=4, batch=4, schedule=Schedule(50, 1e-3, decay=False),
+    curriculum=Curriculum((1, 3, 1), (3, 5, 1), 20),
+)  # fmt: skip
+
+
+TINY_PAIRS = recipes.Recipe(
+    "tiny", PairDecoderConfig(3, 4, 2, 1, 8), n=4, queries=3, batch=4, full_context=20,
+    schedule=Schedule(50, 1e-3, 1.0, warm_up=5, decay_from=25, muon=1e-2),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    monkeypatch.setattr(recipes, "SLICE", 20)
+    monkeypatch.setattr(recipes, "TEST_PROMPTS", 512)
+
+
+@pytest.mark.parametrize("law", sequence_laws.LAWS)
+def test_laws_have_their_moments(rng, law):
+    X, y = sequence_laws.LAWS[law](rng, 20_000, 3, 5)
+    assert X.shape == (20_000, 3, 5) and y.shape == (20_000, 3)
+    np.testing.assert_allclose(np.einsum("btd,bte->de", X, X) / 60_000, np.eye(5), atol=0.06)
+    expected = {"linear": 5, "noisy": 5 + sequence_laws.NOISE**2, "ill_conditioned": 5, "relu_network": 2.5}[law]
+    np.testing.assert_allclose((y**2).mean(), expected, rtol=0.06)
+
+
+def test_ill_conditioned_has_one_rotation_a_sequence(rng):
+    X, _ = sequence_laws.ill_conditioned(rng, 3, 50_000, 4)
+    values, axes = np.linalg.eigh(np.einsum("btd,bte->bde", X, X) / 50_000)
+    np.testing.assert_allclose(values[:, 2:].mean() / values[:, :2].mean(), 100, rtol=0.03)
+    overlap = np.linalg.norm(axes[0, :, 2:].T @ axes[1, :, 2:])
+    assert overlap < 0.99 * np.sqrt(2)
+
+
+def test_records_name_what_is_new_only_where_it_is_used():
+    """So that a checkpoint from before still is its recipe's."""
+    old, new = TINY.configuration(), TINY_PAIRS.configuration()
+    assert old["schedule"].keys() == {"steps", "learning_rate", "clip"} and "full_context" not in old
+    assert new["schedule"] == dict(steps=50, learning_rate=1e-3, clip=1.0, warm_up=5, decay_from=25, muon=1e-2)
+    assert new["full_context"] == 20 and new["kind"] == "pairdecoder" and "curriculum" not in new
+    assert "curriculum" in TINY_DECODER.configuration()
+
+
+def test_pairs_are_asked_after_all_examples_first_and_everywhere_later(rng):
+    model = TINY_PAIRS.build(rng)
+    assert TINY_PAIRS.squared_errors(model, rng, 2, 19).shape == (2, 3)
+    assert TINY_PAIRS.squared_errors(model, rng, 2, 20).shape == (2, 5)
+    assert TINY_PAIRS.squared_errors(model, rng, 2).shape == (2, 5)
+
+
+def test_a_training_in_slices_is_the_same_training(tmp_path):
+    for recipe in (TINY, TINY_DECODER, TINY_PAIRS):
+        whole = recipes.train_recipe(recipe, 3, tmp_path / "whole")
+        state, path = tmp_path / f"{recipe.configuration()['kind']}.state", None
+        stops = 0
+        while path is None:
+            path = recipes.train_recipe(recipe, 3, tmp_path / "sliced", state=state, minutes=1e-9)
+            stops += path is None
+        assert stops >= 2 and path.read_bytes() == whole.read_bytes()
+
+
+def test_many_saves_fit_into_the_minutes_given(tmp_path):
+    whole = recipes.train_recipe(TINY, 3, tmp_path / "whole")
+    path = recipes.train_recipe(TINY, 3, tmp_path / "timed", state=tmp_path / "state", minutes=60)
+    assert path.read_bytes() == whole.read_bytes()
+
+
+def test_training_lowers_the_error_and_half_precision_keeps_it(tmp_path):
+    recipe = replace(TINY, schedule=Schedule(300, 1e-2, 1.0))
+    recipes.train_recipe(recipe, 0, tmp_path)
+    model, record = recipes.load_model(tmp_path, recipe, 0)
+    assert record["test_error"] < 0.7 * np.mean(record["first_losses"])
+    assert recipes.tested(recipe, model, recipes.generators(0)[1]) == pytest.approx(record["test_error"], rel=0.02)
+    assert model.read_in.weight.dtype == torch.float32 and not model.training
+
+
+def damage(path, how):
+    content = bytearray(path.read_bytes())
+    if how == "truncated":
+        content = content[:-7]
+    elif how == "one bit":
+        content[-3] ^= 16
+    else:
+        content = bytearray(b"not a safetensors file, but long enough to be read as one")
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("how, reason", [
+    ("truncated", "not an intact checkpoint"), ("one bit", "was altered"), ("text", "not an intact checkpoint"),
+])  # fmt: skip
+def test_damaged_checkpoints_are_refused(tmp_path, how, reason):
+    path = recipes.train_recipe(TINY, 0, tmp_path)
+    damage(path, how)
+    with pytest.raises(InputError, match=reason) as caught:
+        recipes.load_model(tmp_path, TINY, 0)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_checkpoints_of_something_else_are_refused(tmp_path):
+    path = recipes.train_recipe(TINY, 0, tmp_path)
+    for other in (replace(TINY, n=5), replace(TINY, model=EncoderConfig(2, 2, 2, 8)), replace(TINY, batch=5)):
+        with pytest.raises(InputError, match="another configuration") as caught:
+            recipes.load_model(tmp_path, other, 0)
+        assert str(path) in str(caught.value)
+    path.rename(tmp_path / recipes.checkpoint_name("tiny", 1))
+    with pytest.raises(InputError, match="differs in seed"):
+        recipes.load_model(tmp_path, TINY, 1)
+    with pytest.raises(InputError, match="cannot read"):
+        recipes.load_model(tmp_path, TINY, 0)
+    record = {"recipe": TINY.configuration(), "seed": 2}
+    checkpoints.save(tmp_path / recipes.checkpoint_name("tiny", 2), {"w": torch.zeros(2)}, record)
+    with pytest.raises(InputError, match="does not hold the weights"):
+        recipes.load_model(tmp_path, TINY, 2)
+    with pytest.raises(InputError, match="no recipe 'nothing'"):
+        recipes.check_recipe("nothing")
+
+
+def test_command_trains_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(recipes.RECIPES, "tiny", TINY)
+    monkeypatch.setattr(recipes, "STATES", tmp_path / "states")
+    run = lambda **options: list(trainings.train_all([("tiny", 0)], tmp_path, **options))
+    assert "stopped and saved" in run(minutes=1e-9)[0]
+    assert "test error" in run()[0]
+    assert run() == ["tiny, seed 0: there already; --anew trains it again."]
+    assert "test error" in run(anew=True)[0]
+    damage(tmp_path / recipes.checkpoint_name("tiny", 0), "one bit")
+    assert "test error" in run()[0]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="no CUDA GPU"):
+        run(device="cuda")
+
+
+@pytest.mark.parametrize("name, seed", recipes.SHIPPED)
+def test_shipped_checkpoints_are_intact_and_as_good_as_they_say(name, seed):
+    recipe = recipes.RECIPES[name]
+    model, record = recipes.load_model(recipes.FOLDER, recipe, seed)
+    rng = np.random.default_rng([seed, 72])
+    with torch.no_grad():
+        error = np.mean([recipe.squared_errors(model, rng, 16).mean().item() for _ in range(32)])
+    assert record["test_error"] / 3 < error < 3 * record["test_error"]
+    assert record["test_error"] < recipe.model.d / 2  # 0 would have d, on networks d / 2
+    assert len(record["first_losses"]) == recipes.REPLAYED and record["curve"][-1] < record["curve"][0]
+
+
+def test_shipped_sizes():
+    sizes = [(recipes.FOLDER / recipes.checkpoint_name(*pair)).stat().st_size for pair in recipes.SHIPPED]
+    assert max(sizes) < 1_000_000 and sum(sizes) < 4_000_000
+
+
+def test_the_shipped_training_replays_and_another_seed_does_not():
+    parameters = check_parameters("07_trained_transformers")
+    same, other = study.replay_differences(parameters)
+    assert same < 1e-3 < 0.1 < other
+
+
+def test_curriculum():
+    curriculum = Curriculum()
+    assert curriculum.at(0) == (5, 11) and curriculum.at(1999) == (5, 11) and curriculum.at(2000) == (6, 13)
+    assert curriculum.at(500_000) == (20, 41)
+
+
+def test_queries_and_positions_agree_where_they_meet(rng):
+    sequence = probing.Positions(rng.standard_normal((5, 7, 2)), rng.standard_normal((5, 7)))
+    context = probing.Queries(sequence.X[:, :6], sequence.y[:, :6], sequence.X[:, 6:], sequence.y[:, 6:])
+    model = TINY.build(rng)
+    np.testing.assert_allclose(sequence.outputs(model)[:, -1], context.outputs(model)[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(sequence.states(model)[:, :, -1], context.states(model)[:, :, 0], atol=1e-5)
+    for algorithm in (probing.newton, probing.gradient_descent):
+        ours, theirs = algorithm(sequence), algorithm(context)
+        np.testing.assert_allclose(ours.residuals[..., -1], theirs.residuals[..., 0], atol=1e-7)
+    assert (sequence.whole(np.zeros((3, 5, 6)))[..., 0] == -sequence.y[:, 0]).all()
+
+
+def test_a_model_that_is_newton_is_matched_with_its_steps(rng):
+    test = probing.Queries.draw(recipes.RECIPES["base"], 300, rng)
+    second = probing.newton(test)
+    found = probing.match([second.residuals[2:8]], second, rng, logarithmic=False)
+    np.testing.assert_allclose(found.steps, [np.arange(2, 8)], atol=1e-9)
+    low, high = found.interval()
+    np.testing.assert_allclose(low, high, atol=1e-9)
+    assert found.statistic(study.linearity).mean == pytest.approx(1)
+    alike = probing.similarity(second.residuals[2:8], second, np.random.default_rng(0))
+    np.testing.assert_array_equal(alike.best()[0], np.arange(2, 8))
+    other = probing.similarity(second.residuals[2:8], probing.gradient_descent(test), np.random.default_rng(0))
+    found = study.advantage([alike, alike], [other, other])
+    assert found.mean > 0.001 and 0 < found.stderr < found.mean
+    assert study.least_level([alike], 0).mean == pytest.approx(1)
+
+
+def test_the_trained_model_improves_layer_by_layer():
+    parameters = check_parameters("07_trained_transformers")
+    found = study.study("base", parameters, Streams("a test", 73))
+    errors = found.errors()[0]
+    assert errors[0] > 4.5 and errors[-1] < 1e-3 and errors[4] < 0.1 * errors[2]
+    steps = found.matching("newton").steps[0]
+    assert (np.diff(steps[1:6]) > 0).all() and steps[-1] > 10
+
+
+def test_probe_warning_by_monte_carlo_of_this_book(rng):
+    found = study.probe_design_d(rng)
+    assert abs(found.probe[1] - 0.195) < 5 * found.probe_stderr[1]
+    assert found.newton[1] == pytest.approx(3.07, rel=0.06)
+
+
+def test_relu_kernel_is_the_covariance_of_the_networks(rng):
+    a, b = rng.standard_normal((1, 2, 3)), rng.standard_normal((1, 4, 3))
+    points = np.tile(np.concatenate([a, b], 1), (100_000, 1, 1))
+    from icl.targets import FAMILIES
+
+    values = FAMILIES["relu_network"](points, rng)
+    products = values[:, :2, None] * values[:, None, 2:]
+    error = products.std(0) / np.sqrt(len(products))
+    assert (np.abs(products.mean(0) - rivals.relu_kernel(a, b)[0]) < 5 * error).all()
+
+
+def test_kernel_rule_beats_ridge_on_networks(rng):
+    recipe = recipes.RECIPES["relu_network"]
+    test = probing.Queries.draw(recipe, 1000, rng)
+    found = study.Study(recipe, test, [], 1)
+    ridge, kernel = rivals.network_rules(found, rng)
+    assert rivals.mean_error(kernel) < 0.99 * rivals.mean_error(ridge) < 0.9 * (test.answers**2).mean()
+
+
+def test_online_learner_is_closest_to_itself(rng):
+    test = probing.Positions.draw(recipes.RECIPES["base"], 400, rng)
+    online = rivals.online_gradient_descent(test)
+    second = rivals.whole(probing.newton(test), test)
+    found = rivals.closeness([online.residuals[12], second.residuals[5]], [second, online], 0)
+    np.testing.assert_allclose([found.value[0, 1], found.value[1, 0]], 1)
+    assert found.difference((0, 1), (0, 0)).mean > 0 and found.value[0, 0] < 0.99
+
+
+def test_published_size_is_probed_or_says_why_not(tmp_path, monkeypatch):
+    assert "paper profile" in published_size.why_not("quick").reason
+    assert "CUDA GPU" in published_size.why_not("standard").reason
+    monkeypatch.setattr(recipes, "FOLDER", tmp_path)
+    model = DecoderConfig(3, 5, layers=3, heads=1, width=8)  # a line needs two layers from the second on
+    monkeypatch.setitem(recipes.RECIPES, "published", replace(TINY_DECODER, name="published", model=model))
+    assert "python -m icl train published" in published_size.why_not("paper").reason
+    recipe = recipes.RECIPES["published"]
+    recipes.train_recipe(recipe, 0, tmp_path)
+    assert published_size.why_not("paper") is None
+    found = published_size.published_study(recipe, recipes.load_model(tmp_path, recipe, 0)[0], Streams("a test", 0))
+    estimate = published_size.last_layer(found)
+    assert 0 < estimate.mean < 1 and estimate.stderr > 0
+    maps, steps = similarity_pictures.published_size(found, fu2024_similarity())
+    assert len(maps.columns["newton_ours"]) == 3 * (len(probing.NEWTON_STEPS) - 1) and len(steps.columns["gd_0"]) == 4
+    assert {maps.name, steps.name} == {"published_size_maps", "published_size_steps"}
+
+
+def test_standard_profile_trains_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(recipes, "STATES", tmp_path)
+    monkeypatch.setitem(recipes.RECIPES, "tiny", TINY)
+    _, record = recipes.model_of("tiny", 1, "standard", 5)
+    assert record["seed"] == 16 and record["recipe"]["schedule"]["steps"] == 12
+    kept = (tmp_path / "standard" / "tiny-seed16.safetensors").stat().st_mtime_ns
+    recipes.model_of("tiny", 1, "standard", 5)
+    assert (tmp_path / "standard" / "tiny-seed16.safetensors").stat().st_mtime_ns == kept
