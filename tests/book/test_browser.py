@@ -219,6 +219,22 @@ def test_the_map_is_for_keyboard_and_phone(page):
     page.wait_for_url("**/notebooks/*.html")
 
 
+def test_the_keyboard_stops_at_what_can_be_used(first_chapter):
+    """Not at formulas, unless they scroll; what folds is called by what it shows; the sliders are three keys away."""
+    page = first_chapter
+    page.wait_for_selector("#pst-skip-link a + a", state="attached")
+    stops = page.locator("mjx-container[tabindex]")
+    assert stops.count() < 0.1 * page.locator("mjx-container").count()
+    scrolls = stops.evaluate_all("all => all.map((e) => e.scrollWidth > e.clientWidth)")
+    assert all(scrolls)
+    names = page.locator("summary, .toggle-button").evaluate_all("all => all.map((e) => e.ariaLabel)")
+    assert "Solution of Exercise 1.1" in names and not any("hidden content" in name for name in names)
+    page.evaluate("document.getElementById('pst-skip-link').querySelector('a').focus()")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.matches('.icl-explorable :is(input, select)')")
+
+
 def test_the_proof_unfolds(first_chapter):
     proof = first_chapter.locator(".admonition.dropdown").first
     before = proof.bounding_box()["height"]
