@@ -1,5 +1,6 @@
 """A chapter's page: the notebook as it ran, with what its prose pastes and what leads to and from the claims' cards."""
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -7,7 +8,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from press.finished import FinishedChapter
-from press.pages.claim_cards import cell_anchor, linked
+from press.pages.claim_cards import cell_anchor, strip_list
 
 
 def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
@@ -56,7 +57,7 @@ def framed(svg: str, folder: str, name: str) -> str:
 
 
 def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
-    """The cells; tables of claims link to the cards, and before a cell that decides claims stand the cards' anchors."""
+    """The cells; tables of claims become strips, and before a cell that decides claims stand the cards' anchors."""
     for cell in cells:
         number = cell.get("execution_count")
         if here := [claim.id for claim in chapter.claims if claim.cell is not None and claim.cell == number]:
@@ -66,6 +67,7 @@ def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Ite
             yield anchor
         for output in cell.get("outputs", []):
             table = output.get("data", {}).get("text/html", "")
-            if "icl-claims" in table:
-                output.data["text/html"] = linked(table, [claim.id for claim in chapter.claims])
+            named = re.findall(r"<tr><td><code>([^<]+)</code>", table) if 'class="icl-claims"' in table else []
+            if claims := [claim for claim in chapter.claims if html.escape(claim.id) in named]:
+                output.data["text/html"] = strip_list(claims, chapter)
         yield cell
