@@ -156,6 +156,12 @@ def test_search_finds_a_word_of_the_chapter(page):
     page.wait_for_selector("#search-results li a", timeout=15_000)
     links = page.eval_on_selector_all("#search-results li a", "links => links.map(a => a.href)")
     assert any("notebooks/" in link or "book/" in link for link in links) and page.outside == []
+    page.wait_for_selector("#search-results li li .context mark")
+    section = page.locator("#search-results li li:has(mark) a").first
+    assert "#" in section.get_attribute("href") and page.complaints == []
+    assert "precondition" in page.locator("#search-results li li .context mark").first.inner_text().lower()
+    section.click()
+    page.wait_for_function("document.getElementById(decodeURIComponent(location.hash.slice(1)))")
 
 
 def test_claims_are_filtered_and_the_address_keeps_it(page):
