@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from press.finished import FinishedChapter
 from press.pages.claim_cards import cell_anchor, strip_list
+from press.pages.panels import drawn
 
 
 def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
@@ -57,7 +58,7 @@ def framed(svg: str, folder: str, name: str) -> str:
 
 
 def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
-    """The cells; tables of claims become strips, and before a cell that decides claims stand the cards' anchors."""
+    """The cells: tables of claims as strips, explorables drawn; before a cell that decides claims their anchors."""
     for cell in cells:
         number = cell.get("execution_count")
         if here := [claim.id for claim in chapter.claims if claim.cell is not None and claim.cell == number]:
@@ -70,4 +71,6 @@ def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Ite
             named = re.findall(r"<tr><td><code>([^<]+)</code>", table) if 'class="icl-claims"' in table else []
             if claims := [claim for claim in chapter.claims if html.escape(claim.id) in named]:
                 output.data["text/html"] = strip_list(claims, chapter)
+            if "data-explorable=" in table:
+                output.data["text/html"] = drawn(table)
         yield cell
