@@ -11,6 +11,7 @@ from press.finished import read_run
 from press.layout import BUILD, HTML, WorkflowError, run_folder
 from press.output import workplace
 from press.pages import trust
+from press.search_text import complete_search
 from press.sources import check_current
 from press.stage import pages, stage
 
@@ -28,6 +29,7 @@ def build_book(profile: str) -> Path:
         built = render(source, mine.scratch / "sphinx", pages())
         # readers download the notebooks as they ran, in place of those that Sphinx read
         shutil.copytree(source / "extra" / "_sources", built / "_sources", dirs_exist_ok=True)
+        complete_search(built, pages())
         mine.check()
         _publish(built)
     return HTML / "index.html"

@@ -1,10 +1,7 @@
-"""A Sphinx extension that finishes what sphinx-exercise starts: numbers by chapter, links both ways, unique ids.
+"""A Sphinx extension that finishes what sphinx-exercise starts: links both ways, unique ids.
 
-Exercises count through a whole book there; here the second exercise of notebooks/03_… is Exercise 3.2. An exercise
-ends with a link to its solution, a solution with a link back, and no two elements of a page share an id.
+An exercise ends with a link to its solution, a solution with a link back, and no two elements of a page share an id.
 """
-
-import re
 
 from docutils import nodes
 from sphinx.util.typing import ExtensionMetadata
@@ -12,24 +9,13 @@ from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 
 
 def setup(app) -> ExtensionMetadata:
-    """Connect the three steps; Sphinx calls this."""
+    """Connect the two steps; Sphinx calls this."""
     app.setup_extension("sphinx_exercise")
     # Those of html serve there too; with some of its own, Sphinx would look for no other extension's.
     app.registry.translation_handlers.pop("singlehtml", None)
-    app.connect("env-get-updated", _number_by_chapter, priority=900)  # after Sphinx has counted through the book
     app.connect("doctree-read", _separate_ids)
     app.connect("doctree-resolved", _link_both_ways)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def _number_by_chapter(app, env) -> list:
-    for page, numbers in env.toc_fignumbers.items():
-        chapter = re.search(r"(\d+)_\w+$", page)
-        exercises = numbers.get("exercise", {})
-        if chapter and exercises:
-            in_order = sorted(exercises, key=exercises.get)
-            numbers["exercise"] = {label: (int(chapter[1]), k) for k, label in enumerate(in_order, 1)}
-    return []
 
 
 def _separate_ids(app, doctree) -> None:

@@ -311,7 +311,7 @@
 
   const begin = () => {
     const waiting = root.iclExplorables || [];
-    root.iclExplorables = { push: install };
+    root.iclExplorables = { push: install, Plot, format }; // press/static_panels.js draws with them
     waiting.forEach(install);
   };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);

@@ -34,16 +34,41 @@ function iclTarget() {
     }
   }
 
-  /* An equation in a sentence does not break: one that is wider than its paragraph, as on a phone, scrolls inside it. */
+  /* An equation in a sentence does not break: one that is wider than its paragraph, as on a phone, scrolls inside it.
+     Only what scrolls is a stop of the keyboard. */
   function fit() {
-    const wide = [];
+    const wide = [], displayed = [...document.querySelectorAll('article mjx-container[display="true"]')];
+    const scrolled = displayed.filter((equation) => equation.scrollWidth > equation.clientWidth);
+    for (const equation of displayed) equation.removeAttribute("tabindex");
+    for (const equation of scrolled) equation.tabIndex = 0;
     for (const equation of document.querySelectorAll('article mjx-container:not([display="true"])')) {
       equation.classList.remove("icl-wide");
+      equation.removeAttribute("tabindex");
       let block = equation.parentElement;
       while (getComputedStyle(block).display.startsWith("inline")) block = block.parentElement;
       if (block.clientWidth && equation.offsetWidth > block.clientWidth) wide.push(equation);
     }
-    for (const equation of wide) equation.classList.add("icl-wide");
+    for (const equation of wide) {
+      equation.classList.add("icl-wide");
+      equation.tabIndex = 0;
+    }
+  }
+
+  /* What folds is called by what it shows, and the first sliders are two tabs away. */
+  function name() {
+    for (const fold of document.querySelectorAll("details.hide > summary")) {
+      const heading = fold.closest("section").querySelector(":is(h1, h2, h3)").textContent;
+      fold.ariaLabel = `Code of “${heading.replace(/#$/, "").trim()}”`;
+    }
+    for (const button of document.querySelectorAll(".admonition-title > .toggle-button")) {
+      button.ariaLabel = button.parentElement.textContent.trim();
+    }
+    const slider = document.querySelector(".icl-explorable :is(input, select)"), skip = document.getElementById("pst-skip-link");
+    if (!slider || !skip) return;
+    const link = document.createElement("a");
+    link.href = `#${slider.id}`;
+    link.textContent = "Skip to the sliders";
+    skip.append(link);
   }
 
   function show() {
@@ -69,6 +94,7 @@ function iclTarget() {
     if (startup && startup.promise) startup.promise.then(show, show);
     else show();
   });
+  window.addEventListener("load", name); // folds have their buttons by then
   document.addEventListener("click", (event) => { // an unfolded proof is narrower than a folded one
     if (event.target.closest(".dropdown")) requestAnimationFrame(fit);
   });

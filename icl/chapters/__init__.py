@@ -18,7 +18,7 @@ from icl.parameters import Parameters, nearest, short
 from icl.randomness import Streams
 from icl.validation import InputError
 
-_OPTIONAL = {"all_cores": False, "reads": [], "parameters": {}}  # of a chapter
+_OPTIONAL = {"all_cores": False, "reads": [], "carried": [], "parameters": {}}  # of a chapter
 
 
 class _Entry(Strict):
@@ -42,7 +42,8 @@ class Chapter:
 
     name : of its notebook, NN_folder; node, place : its lines on the map and where they stand, (column, row); needs :
     folders of the chapters it rests on, with words; schema : its parameters; claims : id → what is fixed before it is
-    measured; all_cores : whether it keeps every core busy by itself; reads : files of `results/checkpoints`, patterns.
+    measured; all_cores : whether it keeps every core busy by itself; reads : files of `results/checkpoints`, patterns;
+    carried : claims, patterns, which if trained were trained for that file and not in the run.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Chapter:
     claims: dict[str, dict]
     all_cores: bool
     reads: list[str]
+    carried: list[str]
 
 
 def _read(path: Path) -> Chapter:
@@ -73,6 +75,7 @@ def _read(path: Path) -> Chapter:
             claims={id: _entry(id, entry) for id, entry in table["claims"].items()},
             all_cores=table["all_cores"],
             reads=table["reads"],
+            carried=table["carried"],
         )
     except KeyError as error:
         raise InputError(f"{path} does not say {error}; trials/tiny_chapter has an example.") from None

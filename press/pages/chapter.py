@@ -1,5 +1,6 @@
 """A chapter's page: the notebook as it ran, with what its prose pastes and what leads to and from the claims' cards."""
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -8,7 +9,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from press.finished import FinishedChapter
 from press.pages import moved
-from press.pages.claim_cards import cell_anchor, linked
+from press.pages.claim_cards import cell_anchor, strip_list
+from press.pages.panels import drawn
 
 
 def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
@@ -57,7 +59,7 @@ def framed(svg: str, folder: str, name: str) -> str:
 
 
 def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
-    """The cells; tables of claims link to the cards, and before a cell that decides claims stand the cards' anchors."""
+    """The cells: tables of claims as strips, explorables drawn; before a cell that decides claims their anchors."""
     for cell in cells:
         if chapter.name == moved.OLD and cell.source.startswith(moved.PLACE):
             old = new_markdown_cell(moved.anchors())
@@ -71,6 +73,9 @@ def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Ite
             yield anchor
         for output in cell.get("outputs", []):
             table = output.get("data", {}).get("text/html", "")
-            if "icl-claims" in table:
-                output.data["text/html"] = linked(table, [claim.id for claim in chapter.claims])
+            named = re.findall(r"<tr><td><code>([^<]+)</code>", table) if 'class="icl-claims"' in table else []
+            if claims := [claim for claim in chapter.claims if html.escape(claim.id) in named]:
+                output.data["text/html"] = strip_list(claims, chapter)
+            if "data-explorable=" in table:
+                output.data["text/html"] = drawn(table)
         yield cell

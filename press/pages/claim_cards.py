@@ -16,8 +16,9 @@ from icl.claims import (
     shown_number,
     verdict_mark,
 )
-from press.finished import FinishedRun
+from press.finished import FinishedChapter, FinishedRun
 from press.pages.reading import title
+from press.pages.strips import CARRIED, LEGEND, allowed_text, strip, strips
 
 _METHODS = {
     "exact": "deterministic, to rounding",
@@ -42,21 +43,13 @@ def cell_address(chapter: str, claim: Claim) -> str:
     return f"../notebooks/{chapter}.html{anchor}"
 
 
-def linked(table: str, ids: list[str]) -> str:
-    """A table of claims whose ids link to their cards, seen from a chapter."""
-    for id in ids:
-        code = f"<code>{html.escape(id)}</code>"
-        table = table.replace(code, f'<a href="{card_address(id, "../book/claims.html")}">{code}</a>')
-    return table
-
-
 def claims_page(run: FinishedRun) -> str:
     """The generated part of the claims page in MyST: the filter, and a section of cards for each chapter."""
-    parts = ["```{raw} html", _filter(run), "```", ""]
+    parts = ["```{raw} html", _filter(run) + LEGEND, "```", ""]
     for chapter in run.chapters:
         parameters = chapter.ledger["parameters"].items()
         settings = html.escape(", ".join(f"{name} = {value}" for name, value in parameters))
-        cards = "".join(_card(chapter.name, claim) for claim in chapter.claims)
+        cards = "".join(_card(chapter, claim) for claim in chapter.claims)
         parts += [
             f"## {_numbered(chapter.name)}",
             f"[Read the chapter](../notebooks/{chapter.name}.ipynb); run with {settings}.",
@@ -69,14 +62,38 @@ def claims_page(run: FinishedRun) -> str:
     return "\n".join(parts)
 
 
-def _card(chapter: str, claim: Claim) -> str:
+def strip_list(claims: list[Claim], chapter: FinishedChapter) -> str:
+    """Claims as strips, seen from their chapter: what unfolds leads to the card."""
+    lines = strips(claims, chapter.carried, lambda claim: f"{_body(claim)}{_card_link(claim)}")
+    whole = len(claims) == len(chapter.claims) > 1
+    return f'<div class="icl-claims icl-strips">{LEGEND if whole else ""}{lines}</div>'
+
+
+def _card_link(claim: Claim) -> str:
+    address = card_address(claim.id, "../book/claims.html")
+    return f'<p>Its card: <a href="{address}"><code>{html.escape(claim.id)}</code></a></p>'
+
+
+def _card(chapter: FinishedChapter, claim: Claim) -> str:
+    id, papers = html.escape(claim.id), " ".join(citations.papers(claim.source))
+    mark = f"{verdict_mark(claim)} {CARRIED if claim.id in chapter.carried else ''}"
+    where = f'<a href="{cell_address(chapter.name, claim)}">the cell that decides it</a>'
+    return (
+        f'<article class="icl-card" id="claim-{id}" data-chapter="{chapter.name}" data-paper="{papers}" '
+        f'data-verdict="{claim.verdict.split()[0]}"><h3><a href="#claim-{id}"><code>{id}</code></a> '
+        f"{strip(claim)} <span>{mark}</span></h3>{_body(claim, where)}</article>\n"
+    )
+
+
+def _body(claim: Claim, where: str = "") -> str:
+    """What the claim says, and its numbers."""
     if claim.verdict == NOT_RUN:
         facts = [("not run", html.escape(claim.reason))]
     else:
         facts = [
             ("predicted", predicted_text(claim)),
             ("measured", measured_text(claim)),
-            ("allowed", _tolerance(claim)),
+            ("allowed", f"{allowed_text(claim)} ({_tolerance(claim)})"),
         ]
     if explained := explanation(claim):
         facts.append((explained[0], html.escape(explained[1])))
@@ -84,24 +101,16 @@ def _card(chapter: str, claim: Claim) -> str:
         facts.append(("near miss", _near_miss(claim)))
     if claim.cannot_tell:
         facts.append(("cannot tell", html.escape(claim.cannot_tell)))
-    facts += [
-        ("source", html.escape(claim.source)),
-        ("how measured", _METHODS[claim.method]),
-        ("where", f'<a href="{cell_address(chapter, claim)}">the cell that decides it</a>'),
-    ]
+    facts += [("source", html.escape(claim.source)), ("how measured", _METHODS[claim.method])]
+    facts += [("where", where)] if where else []
     rows = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts)
-    id, papers = html.escape(claim.id), " ".join(citations.papers(claim.source))
-    return (
-        f'<article class="icl-card" id="claim-{id}" data-chapter="{chapter}" data-paper="{papers}" '
-        f'data-verdict="{claim.verdict.split()[0]}"><h3><a href="#claim-{id}"><code>{id}</code></a> '
-        f"{verdict_mark(claim)}</h3><p>{html.escape(claim.statement)}</p><dl>{rows}</dl></article>\n"
-    )
+    return f"<p>{html.escape(claim.statement)}</p><dl>{rows}</dl>"
 
 
 def _tolerance(claim: Claim) -> str:
-    fixed = shown_number(claim.tolerance, 1) if claim.tolerance else ""
+    fixed = f"tolerance {shown_number(claim.tolerance, 2)}" if claim.tolerance else ""
     statistical = "5 standard errors" if claim.stderr else ""
-    return " + ".join(filter(None, [fixed, statistical])) or "no difference"
+    return " + ".join(filter(None, [fixed, statistical])) or "exact"
 
 
 def _near_miss(claim: Claim) -> str:

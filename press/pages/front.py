@@ -3,10 +3,11 @@
 import html
 
 from icl.chapters import CHAPTERS, catalogue, citations
-from icl.claims import Claim, number_cells, verdict_mark
-from press.finished import FinishedRun
+from icl.claims import NOT_RUN, Claim, measured_text, predicted_text, verdict_mark
+from press.finished import FinishedChapter, FinishedRun
 from press.pages.claim_cards import card_address, cell_address
 from press.pages.reading import READING_RULE, title
+from press.pages.strips import CARRIED, LEGEND, strip
 
 _CAPTION = (
     "Each mark is one claim: the number a formula predicts, and the number found without that formula. On the line the "
@@ -23,23 +24,27 @@ def captioned(picture: str) -> str:
 def theorems(run: FinishedRun) -> str:
     """The table of theorems as HTML, one line each: the claims with a headline, else a chapter's first."""
     rows = "".join(_row(chapter, claim, text) for chapter, claim, text in _headlines(run))
-    titles = ("theorem", "predicted", "measured", "verdict")
+    titles = ("theorem", "predicted · measured", "verdict")
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
-    return f'<table class="icl-claims icl-theorems"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'{LEGEND}<table class="icl-claims icl-theorems"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _headlines(run: FinishedRun):
     for chapter in run.chapters:
         headlines = {id: entry["headline"] for id, entry in catalogue(chapter.name).items()}
         for claim in [claim for claim in chapter.claims if headlines[claim.id]] or chapter.claims[:1]:
-            yield chapter.name, claim, headlines[claim.id] or claim.statement
+            yield chapter, claim, headlines[claim.id] or claim.statement
 
 
-def _row(chapter: str, claim: Claim, text: str) -> str:
-    where = f'<a href="{cell_address(chapter, claim)}">{html.escape(text)}</a>'
+def _row(chapter: FinishedChapter, claim: Claim, text: str) -> str:
+    where = f'<a href="{cell_address(chapter.name, claim)}">{html.escape(text)}</a>'
     source = f'<span class="icl-statement">{html.escape(claim.source)}</span>'
     verdict = f'<a class="icl-verdict" href="{card_address(claim.id)}">{verdict_mark(claim)}</a>'
-    return f"<tr><td>{where}<br>{source}</td>{number_cells(claim)}<td>{verdict}</td></tr>"
+    mark = f"<br>{CARRIED}" if claim.id in chapter.carried else ""
+    digits = (
+        html.escape(claim.reason) if claim.verdict == NOT_RUN else f"{predicted_text(claim)} · {measured_text(claim)}"
+    )
+    return f"<tr><td>{where}<br>{source}</td><td>{strip(claim)}{digits}</td><td>{verdict}{mark}</td></tr>"
 
 
 def contents(run: FinishedRun) -> str:

@@ -146,7 +146,7 @@ def test_claims_table_is_readable(first_chapter):
         """() => { const seen = (e) => { for (; e; e = e.parentElement) {
                      const c = getComputedStyle(e).backgroundColor;
                      if (!/, 0\\)$|transparent/.test(c)) return c; } };
-                   return [...document.querySelectorAll('.icl-claims td, .icl-claims td *')].map(
+                   return [...document.querySelectorAll('.icl-claims summary :not(svg *), .icl-legend')].map(
                      (e) => [getComputedStyle(e).color, seen(e)]); }"""
     )
     assert min(contrast(ink, ground) for ink, ground in colours) > 4.5, "WCAG AA asks for 4.5"
@@ -157,6 +157,12 @@ def test_search_finds_a_word_of_the_chapter(page):
     page.wait_for_selector("#search-results li a", timeout=15_000)
     links = page.eval_on_selector_all("#search-results li a", "links => links.map(a => a.href)")
     assert any("notebooks/" in link or "book/" in link for link in links) and page.outside == []
+    page.wait_for_selector("#search-results li li .context mark")
+    section = page.locator("#search-results li li:has(mark) a").first
+    assert "#" in section.get_attribute("href") and page.complaints == []
+    assert "precondition" in page.locator("#search-results li li .context mark").first.inner_text().lower()
+    section.click()
+    page.wait_for_function("document.getElementById(decodeURIComponent(location.hash.slice(1)))")
 
 
 def test_claims_are_filtered_and_the_address_keeps_it(page):
@@ -224,6 +230,22 @@ def test_the_map_is_for_keyboard_and_phone(page):
     assert contrast(ground, ink) > 7
     page.locator(".icl-map a").last.press("Enter")
     page.wait_for_url("**/notebooks/*.html")
+
+
+def test_the_keyboard_stops_at_what_can_be_used(first_chapter):
+    """Not at formulas, unless they scroll; what folds is called by what it shows; the sliders are three keys away."""
+    page = first_chapter
+    page.wait_for_selector("#pst-skip-link a + a", state="attached")
+    stops = page.locator("mjx-container[tabindex]")
+    assert stops.count() < 0.1 * page.locator("mjx-container").count()
+    scrolls = stops.evaluate_all("all => all.map((e) => e.scrollWidth > e.clientWidth)")
+    assert all(scrolls)
+    names = page.locator("summary, .toggle-button").evaluate_all("all => all.map((e) => e.ariaLabel)")
+    assert "Solution of Exercise 1.1" in names and not any("hidden content" in name for name in names)
+    page.evaluate("document.getElementById('pst-skip-link').querySelector('a').focus()")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.matches('.icl-explorable :is(input, select)')")
 
 
 def test_the_proof_unfolds(first_chapter):

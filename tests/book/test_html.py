@@ -73,7 +73,15 @@ def test_chapter_is_numbered_and_cross_referenced(soups, chapter):
     soup, source = soups[f"notebooks/{chapter}"], (NOTEBOOKS / f"{chapter}.py").read_text(encoding="utf-8")
     titles = [tag.get_text() for tag in soup.select(".proof .admonition-title")]
     assert sum(bool(re.match(r"Theorem \d", title)) for title in titles) == source.count("{prf:theorem}")
-    assert len(soup.select(".math .eqno")) >= len(re.findall(r"```\{math\}\n# :label:", source))
+    equations = [tag.get_text().rstrip("#") for tag in soup.select(".math .eqno")]
+    assert len(equations) >= len(re.findall(r"```\{math\}\n# :label:", source))
+    number = CHAPTERS[chapter].number
+    figures = [tag.get_text().strip() for tag in soup.select("figcaption .caption-number")]
+    assert figures == [f"Figure {number}.{k}" for k in range(1, len(figures) + 1)]
+    numbers = [title for title in titles if re.match(r"Theorem|Lemma", title)] + equations
+    assert all(re.match(rf"(Theorem |Lemma |\(){number}\.\d+", found) for found in numbers), numbers
+    assert soup.select_one("article h1").get_text().startswith(f"{number}. ")
+    assert soup.select_one("nav.bd-links .current > a.current").get_text(strip=True).startswith(f"{number}. ")
     assert soup.select("a.citation, .reference.internal[href*=references]"), "no citation"
 
 

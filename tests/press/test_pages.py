@@ -47,12 +47,6 @@ def test_a_chapter_without_a_headline_shows_its_first_claim():
     assert "The first statement." in soup(text).get_text()
 
 
-def test_links_of_a_table_go_to_cards_only_for_claims():
-    table = "<td><code>thm1.risk</code> and <code>thm1.risky</code></td>"
-    links = soup(claim_cards.linked(table, ["thm1.risk"])).select("a")
-    assert [link["href"] for link in links] == ["../book/claims.html#claim-thm1.risk"]
-
-
 def test_a_claim_decided_outside_a_notebook_links_to_its_chapter():
     (claim,) = run(cell=None).claims
     assert claim_cards.cell_address("01_one_step_gd", claim) == "../notebooks/01_one_step_gd.html"
