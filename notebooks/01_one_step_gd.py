@@ -481,7 +481,7 @@ along_n = chapter.sweep(
     lengths,
     stream("sweep of n"),
 )
-others = [max(1, n // 4), 3 * n]
+others = sorted({max(1, n // 4), 3 * n} - {n})
 sampled_risks = chapter.sampled_risks(parameters, others, stream) | {n: risk}
 ledger.figure(pictures.risk_against_n(d, n, sigma2, along_n, sampled_risks))
 
