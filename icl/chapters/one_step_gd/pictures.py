@@ -33,7 +33,7 @@ def weights(predicted: EffectiveParameters, exact: EffectiveParameters, sampled:
 def _gauge_fixed(effective: EffectiveParameters) -> np.ndarray:
     """Rows V c, u c, v / c, (d + 2, d): the parts in the scale in which the label path is 1."""
     parts = effective.numpy()
-    c = parts["c"]
+    c = parts["c"] if abs(parts["c"]) > 1e-12 else 1.0  # at d = 1 the best may be of the second family: as it is
     return np.vstack([c * parts["V"], c * parts["u"], parts["v"] / c])
 
 
