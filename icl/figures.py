@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure as Canvas
 
@@ -45,16 +46,20 @@ SIGNED = LinearSegmentedColormap.from_list(
         (1.0, (0.84, 0.37, 0.0, 1.0)),
     ],
 )
+font_manager.fontManager.addfont(Path(__file__).parent / "fonts" / "cmu-serif-regular.ttf")
 _INK = "#010203"  # stands for the page's text colour; no other element may use it
 
 _STYLE = {
     "svg.fonttype": "path",
-    "font.size": 10.5,
-    "font.family": "DejaVu Sans",
+    "font.size": 11,  # the face is cut a tenth larger than formulas: its small letters are low
+    "font.family": ["CMU Serif", "DejaVu Serif"],  # the pages' face; the second for signs that it lacks
     "mathtext.fontset": "cm",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlesize": 11,
+    "axes.titlesize": 11.5,
+    "xtick.labelsize": 10.5,
+    "ytick.labelsize": 10.5,
+    "legend.fontsize": 10.5,
     "axes.titlelocation": "left",
     "lines.linewidth": 2.0,
     "legend.frameon": False,
@@ -104,6 +109,18 @@ def heat_maps(matrices: dict[str, np.ndarray], *, height: float):
     return figure, axes, columns
 
 
+def _unclip(canvas: Canvas) -> None:
+    """Marks on the edge of a frame are drawn whole; a line that leaves the frame is still cut there."""
+    for axis in canvas.axes:
+        (left, right), (low, high) = sorted(axis.get_xlim()), sorted(axis.get_ylim())
+        for line in axis.lines:
+            x, y = (np.ma.masked_invalid(np.asarray(data, dtype=float)) for data in line.get_data(orig=False))
+            inside = (x >= left) & (x <= right) & (y >= low) & (y <= high)
+            marked = line.get_marker() not in ("None", None, "", " ") and line.get_transform() == axis.transData
+            if marked and inside.all():
+                line.set_clip_on(False)
+
+
 @dataclass(frozen=True)
 class Figure:
     """A picture with its numbers.
@@ -147,6 +164,7 @@ class Figure:
 
     def svg(self) -> str:
         """The picture as SVG for inlining: the page's text colour as ink, ids of its own, an alternative text."""
+        _unclip(self.canvas)
         buffer = io.StringIO()
         with style(), matplotlib.rc_context({"svg.hashsalt": self.name, "svg.id": f"icl-{self.name}"}):
             self.canvas.savefig(

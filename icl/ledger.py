@@ -228,9 +228,11 @@ def table(ledger: dict) -> str:
 def summary(ledgers: list[dict]) -> str:
     """One line: how many claims hold, are undecided, fail, or were not run."""
     verdicts = [claim.verdict for ledger in ledgers for claim in claims_of(ledger)]
-    plural = {HOLDS: "hold", UNDECIDED: "are undecided", FAILS: "fail", NOT_RUN: "were not run at this profile"}
-    counts = [f"{verdicts.count(said)} {words}" for said, words in plural.items() if said in verdicts]
-    return f"{len(verdicts)} claims: {', '.join(counts)}."
+    words = {HOLDS: "holds|hold", UNDECIDED: "is undecided|are undecided", FAILS: "fails|fail"}
+    words |= {NOT_RUN: "was not run at this profile|were not run at this profile"}
+    numbers = {said: verdicts.count(said) for said in words if said in verdicts}
+    counts = [f"{count} {words[said].split('|')[count != 1]}" for said, count in numbers.items()]
+    return f"{len(verdicts)} claim{'s' * (len(verdicts) != 1)}: {', '.join(counts)}."
 
 
 def failures(ledgers: list[dict], *, explained: bool) -> list[Claim]:

@@ -53,6 +53,7 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
     picture.write(tree / "extra" / "data" / "book")
     return {
         "summary": run.summary + "\n",
+        "failing": _raw(front.failing(run.claims)),
         "share": front.share(run.claims),
         "picture": _raw(front.captioned(framed(picture.svg(), "book", picture.name))),
         "theorems": _raw(front.theorems(run)),
@@ -96,7 +97,7 @@ def _address(tree: Path, address: str | None) -> None:
     for name, content in {"_config.yml": config, "extra/CITATION.cff": citation}.items():
         write_atomically(tree / name, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
     for page in (tree / "book").glob("*.md"):
-        text = page.read_text(encoding="utf-8")
+        text = claim_cards.lead_to_claims(page.read_text(encoding="utf-8"))
         write_atomically(page, re.sub(r"\[([^]]*)\]\(repo:([^)]+)\)", _link(address), text))
 
 

@@ -22,6 +22,24 @@ def test_same_numbers_same_bytes():
     assert draw().svg() == draw().svg()
 
 
+def test_marks_on_the_edge_are_whole_and_lines_that_leave_the_frame_are_cut():
+    with style():
+        figure, axis = canvas()
+        (edge,) = axis.plot([0, 1], [1, 2], "o")
+        (leaves,) = axis.plot([0, 2], [1, 2], "o-")
+        (plain,) = axis.plot([0, 1], [1, 2])
+        axis.set(xlim=(0, 1), ylim=(1, 2))
+    Figure("demo", figure, {"x": np.array([0.0])}, "alt").svg()
+    assert [line.get_clip_on() for line in (edge, leaves, plain)] == [False, True, True]
+
+
+def test_letters_are_of_the_pages_face():
+    from matplotlib import font_manager
+
+    with style():
+        assert font_manager.findfont("CMU Serif").endswith("cmu-serif-regular.ttf")
+
+
 def test_ink_follows_the_page():
     svg = draw().svg()
     assert INK not in svg and "currentColor" in svg

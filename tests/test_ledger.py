@@ -149,12 +149,12 @@ def test_the_running_cell_is_the_one_the_notebook_numbers():
 
 @pytest.mark.parametrize(
     "verdict, words",
-    [(HOLDS, "1 hold"), (UNDECIDED, "1 are undecided"), (FAILS, "1 fail"), (NOT_RUN, "1 were not run")],
+    [(HOLDS, "1 holds"), (UNDECIDED, "1 is undecided"), (FAILS, "1 fails"), (NOT_RUN, "1 was not run")],
 )
 def test_verdicts_are_counted_and_failures_found(tmp_path, verdict, words):
     fake_run.write(tmp_path, verdict=verdict, reason="no GPU")
     first, *others = read_all(tmp_path)
-    assert ledgers.summary([first]).startswith(f"1 claims: {words}")
+    assert ledgers.summary([first]).startswith(f"1 claim: {words}")
     assert len(ledgers.failures([first, *others], explained=True)) == (verdict == FAILS)
     assert ledgers.failures([first, *others], explained=False) == []
     fake_run.write(tmp_path, verdict=verdict, reason="")

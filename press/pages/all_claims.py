@@ -17,6 +17,7 @@ _FRAME = 1e6  # a mean risk of 10¹⁶ (chapter 6) would squeeze all others into
 
 def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
     """A dot for every decided equality whose prediction is not 0, by size; failing ones are crossed out."""
+    claims = list(claims)
     shown = [c for c in claims if c.verdict != NOT_RUN and c.relation == "equal" and c.predicted * c.measured > 0]
     points = np.array([[abs(claim.predicted), abs(claim.measured)] for claim in shown]).reshape(-1, 2)
     errors = np.array([claim.stderr for claim in shown])
@@ -30,7 +31,7 @@ def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
             textcoords="offset points", ha="right", fontsize=10,
         )  # fmt: skip
         if not inside.all():
-            text = f"beyond the frame: {np.sum(~inside)},\nup to {points.max():.0e}"
+            text = "beyond the frame:\n" + "\n".join(shown[k].id for k in np.flatnonzero(~inside))
             axis.annotate(text, (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=9)
         for method, (label, colour, marker) in _GROUPS.items():
             here = np.array([claim.method == method for claim in shown], dtype=bool)
@@ -41,7 +42,13 @@ def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
             )  # fmt: skip
         failed = points[[claim.verdict == FAILS for claim in shown]]
         if len(failed):
-            axis.plot(*failed.T, "x", color=INK, markersize=12, label=f"claim fails ({len(failed)})")
+            axis.plot(
+                *failed.T,
+                "x",
+                color=INK,
+                markersize=12,
+                label=f"fails ({len(failed)} of {sum(c.verdict == FAILS for c in claims)})",
+            )
         axis.set(xscale="log", yscale="log", xlabel="predicted by a formula", ylabel="measured independently")
         axis.set(xlim=(low, high), ylim=(low, high))
         axis.legend(loc="lower right")

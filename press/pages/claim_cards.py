@@ -1,6 +1,7 @@
 """The claims page: a card for every claim, which the page's script filters, and the links between cards and cells."""
 
 import html
+import re
 
 from icl.chapters import CHAPTERS, citations
 from icl.claims import (
@@ -18,7 +19,7 @@ from icl.claims import (
 )
 from press.finished import FinishedChapter, FinishedRun
 from press.pages.reading import title
-from press.pages.strips import CARRIED, LEGEND, allowed_text, strip, strips
+from press.pages.strips import CARRIED, LEGEND, allowed_text, code, strip, strips
 
 _METHODS = {
     "exact": "deterministic, to rounding",
@@ -62,6 +63,21 @@ def claims_page(run: FinishedRun) -> str:
     return "\n".join(parts)
 
 
+def lead_to_claims(text: str) -> str:
+    """A page's text in MyST: where a paragraph pastes a claim's number, its arrow leads to the claim as well."""
+
+    def led(paragraph: re.Match) -> str:
+        pasted = re.findall(r"/notebooks/(\w+)\.ipynb::([\w.]+)\.(?:predicted|measured):", paragraph[0])
+        there = [(chapter, id) for chapter, id in pasted if id in CHAPTERS[chapter].claims]
+        if not there:
+            return paragraph[0]
+        (chapter, id), *_ = there
+        cell, card = f"../notebooks/{chapter}.html#{cell_anchor(id)}", card_address(id)
+        return f'{paragraph[0]}: <a href="{cell}">the cell</a>, <a href="{card}">the claim</a>'
+
+    return re.sub(r"(?:.+\n)*.*→ \{(?:doc|ref)\}`[^`]+`$", led, text, flags=re.M)
+
+
 def strip_list(claims: list[Claim], chapter: FinishedChapter) -> str:
     """Claims as strips, seen from their chapter: what unfolds leads to the card."""
     lines = strips(claims, chapter.carried, lambda claim: f"{_body(claim)}{_card_link(claim)}")
@@ -71,7 +87,7 @@ def strip_list(claims: list[Claim], chapter: FinishedChapter) -> str:
 
 def _card_link(claim: Claim) -> str:
     address = card_address(claim.id, "../book/claims.html")
-    return f'<p>Its card: <a href="{address}"><code>{html.escape(claim.id)}</code></a></p>'
+    return f'<p>Its card: <a href="{address}">{code(claim.id)}</a></p>'
 
 
 def _card(chapter: FinishedChapter, claim: Claim) -> str:
@@ -80,7 +96,7 @@ def _card(chapter: FinishedChapter, claim: Claim) -> str:
     where = f'<a href="{cell_address(chapter.name, claim)}">the cell that decides it</a>'
     return (
         f'<article class="icl-card" id="claim-{id}" data-chapter="{chapter.name}" data-paper="{papers}" '
-        f'data-verdict="{claim.verdict.split()[0]}"><h3><a href="#claim-{id}"><code>{id}</code></a> '
+        f'data-verdict="{claim.verdict.split()[0]}"><h3><a href="#claim-{id}">{code(claim.id)}</a> '
         f"{strip(claim)} <span>{mark}</span></h3>{_body(claim, where)}</article>\n"
     )
 

@@ -3,7 +3,7 @@
 import html
 
 from icl.chapters import CHAPTERS, catalogue, citations
-from icl.claims import NOT_RUN, Claim, measured_text, predicted_text, verdict_mark
+from icl.claims import FAILS, NOT_RUN, Claim, measured_text, predicted_text, verdict_mark
 from press.finished import FinishedChapter, FinishedRun
 from press.pages.claim_cards import card_address, cell_address
 from press.pages.reading import READING_RULE, title
@@ -58,6 +58,16 @@ def contents(run: FinishedRun) -> str:
     total = sum(chapter.minutes for chapter in run.chapters)
     hours = f"{total // 60} h {total % 60:02d} min"
     return "\n".join(lines) + f"\n\nAll of it takes about {hours} to read ({READING_RULE}).\n"
+
+
+def failing(claims: list[Claim]) -> str:
+    """The claims that fail, each a link to its card, as a sentence of HTML; nothing where none does."""
+    links = [
+        f'<a href="{card_address(claim.id)}"><span class="icl-fails">{html.escape(claim.id)}</span></a>'
+        for claim in claims
+        if claim.verdict == FAILS
+    ]
+    return f"<p>What fails, and why: {', '.join(links)}.</p>" if links else ""
 
 
 def share(claims: list[Claim]) -> str:

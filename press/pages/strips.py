@@ -7,6 +7,7 @@ What lies beyond the edge is an arrowhead there.
 
 import html
 import math
+import re
 from collections.abc import Iterable
 
 from icl.claims import NOT_RUN, STANDARD_ERRORS, Claim, allowance, predicted_text, shown_number, verdict_mark
@@ -48,11 +49,16 @@ def strip(claim: Claim) -> str:
 def strips(claims: Iterable[Claim], carried: Iterable[str], details) -> str:
     """The claims as lines that unfold: name, strip, what is allowed, verdict; behind it `details(claim)`."""
     return "".join(
-        f'<details class="icl-strip"><summary><code>{html.escape(claim.id)}</code>{_middle(claim)}'
+        f'<details class="icl-strip"><summary>{code(claim.id)}{_middle(claim)}'
         f"<span>{verdict_mark(claim)} {CARRIED if claim.id in carried else ''}</span></summary>"
         f"{details(claim)}</details>"
         for claim in claims
     )
+
+
+def code(id: str) -> str:
+    """A claim's id, which a narrow column breaks between its parts and not inside a word."""
+    return f"<code>{re.sub(r'(?<=[._])(?=[a-z])', '<wbr>', html.escape(id))}</code>"
 
 
 def allowed_text(claim: Claim) -> str:

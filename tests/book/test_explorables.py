@@ -233,6 +233,6 @@ def test_without_javascript_the_start_stands_there(browser):
         for panel in box.locator(".panels svg").all():
             assert panel.is_visible() and panel.locator("path.line").count(), "the picture at the start stands"
         assert "–" not in box.locator("[data-number]").all_inner_texts()
-        assert page.locator("math").first.is_visible()
+        assert page.locator("math:visible").count() > 10
         assert box.bounding_box()["height"] < 900
     context.close()

@@ -35,6 +35,21 @@ def test_a_failing_claim_is_shown_as_failing():
     assert "fails" in row and "one step of gradient descent" in row
 
 
+def test_the_front_page_names_what_fails():
+    (link,) = soup(front.failing(run().claims)).select("a")
+    assert link["href"] == "claims.html#claim-thm1.risk" and link.get_text() == "thm1.risk"
+    assert front.failing(run(verdict="holds").claims) == ""
+
+
+def test_an_arrow_leads_to_the_claim_whose_number_stands_before_it():
+    pasted = "Shown by {glue:text}`../notebooks/01_one_step_gd.ipynb::thm1.risk.measured:.6f`\n"
+    arrow = "ends. → {doc}`/notebooks/01_one_step_gd`"
+    led = claim_cards.lead_to_claims(f"{pasted}{arrow}\n\nOther\n{arrow}\n")
+    cell, card = "../notebooks/01_one_step_gd.html#cell-thm1.risk", "claims.html#claim-thm1.risk"
+    links = f': <a href="{cell}">the cell</a>, <a href="{card}">the claim</a>'
+    assert led == f"{pasted}{arrow}{links}\n\nOther\n{arrow}\n"
+
+
 def test_a_claim_that_was_not_run_says_why():
     gone = dict(predicted=None, measured=None, stderr=None, tolerance=None)
     left_out = run(verdict="not run at this profile", reason="needs <hours>", **gone)

@@ -54,7 +54,7 @@ def test_claims_and_what_is_downloaded(run, tmp_path):
     tree = stage(read_run("quick", run), tmp_path / "src")
     assert all((tree / f"{page}.md").exists() or (tree / f"{page}.ipynb").exists() for page in pages())
     claims = (tree / "generated" / "claims.md").read_text()
-    assert all(f"<code>{next(iter(catalogue(chapter)))}</code>" in claims for chapter in CHAPTERS)
+    assert all(f'id="claim-{next(iter(catalogue(chapter)))}"' in claims for chapter in CHAPTERS)
     assert "5 standard errors" in claims
     downloaded = nbformat.read(tree / "extra" / "_sources" / "notebooks" / f"{CHAPTER}.ipynb", as_version=4)
     assert downloaded.cells[0].id != "glue" and "icl-anchors" not in str(downloaded)

@@ -75,8 +75,8 @@ def test_a_line_names_the_verdict_and_whether_the_number_is_carried():
     gone = dict.fromkeys(("predicted", "measured", "stderr", "tolerance", "near"))
     both = [claim(), claim(id="b.claim", verdict=NOT_RUN, reason="needs <hours>", **gone)]
     lines = BeautifulSoup(strips(both, {"a.claim"}, lambda one: f"<p>{one.id}</p>"), "html.parser").select("details")
-    assert [line.summary.get_text(" ", strip=True) for line in lines] == [
-        "a.claim 10 ± 1 holds carried",
-        "b.claim needs <hours> not run at this profile",
+    assert [" ".join(line.summary.get_text().split()) for line in lines] == [
+        "a.claim10 ± 1holds carried",
+        "b.claimneeds <hours>not run at this profile",
     ]
     assert lines[0].p.get_text() == "a.claim" and lines[1].svg is None and "carried" in LEGEND
