@@ -110,14 +110,14 @@ def heat_maps(matrices: dict[str, np.ndarray], *, height: float):
 
 
 def _unclip(canvas: Canvas) -> None:
-    """Marks on the edge of a frame are drawn whole; a line that leaves the frame is still cut there."""
+    """Marks on the edge of a frame are drawn whole; a line that leaves the frame, or is nowhere, is still cut there."""
     for axis in canvas.axes:
         (left, right), (low, high) = sorted(axis.get_xlim()), sorted(axis.get_ylim())
         for line in axis.lines:
             x, y = (np.ma.masked_invalid(np.asarray(data, dtype=float)) for data in line.get_data(orig=False))
             inside = (x >= left) & (x <= right) & (y >= low) & (y <= high)
             marked = line.get_marker() not in ("None", None, "", " ") and line.get_transform() == axis.transData
-            if marked and inside.all():
+            if marked and inside.count() and inside.all():
                 line.set_clip_on(False)
 
 
