@@ -103,7 +103,7 @@ def test_a_failing_claim_is_a_failing_command(made_up, tmp_path):
 def test_a_folder_may_hold_one_chapter(made_up, tmp_path):
     for chapter in list(CHAPTERS)[1:]:
         (tmp_path / "run" / f"{chapter}.json").unlink()
-    assert "1 claims: 1 hold." in made_up("claims", "--run", tmp_path / "run").output
+    assert "1 claim: 1 holds." in made_up("claims", "--run", tmp_path / "run").output
     whole = made_up("claims")
     assert whole.exit_code == 1 and f"{chapter}: stale, for it has not run; `python -m icl run" in str(whole.exception)
 

@@ -63,8 +63,9 @@ def run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ICL_OUT", str(folder))
         ledger = Ledger(CHAPTER, check_parameters(CHAPTER), catalogue(CHAPTER), Streams(CHAPTER, 0))
-    for k, id in enumerate(catalogue(CHAPTER)):
-        ledger.claims({id: (1 / (k + 3), Estimate(1 / (k + 3) + 1e-13, 0.001 * k, 10))})
+    for k, (id, entry) in enumerate(catalogue(CHAPTER).items()):
+        near = (0.5,) if entry["near_miss"] else ()
+        ledger.claims({id: (1 / (k + 3), Estimate(1 / (k + 3) + 1e-13, 0.001 * k, 10), *near)})
     ledger.number("digits", 9.25)
     with style():
         drawing, axis = canvas()
