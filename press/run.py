@@ -100,7 +100,9 @@ def _seal(scratch: Path, chapter: str, notebook: str) -> dict:
     return read_ledger(scratch, chapter)
 
 
-def _execute(notebook: Path, scratch: Path, parameters, failed: Path, environment: dict) -> nbformat.NotebookNode:
+def _execute(
+    notebook: Path, scratch: Path, parameters, failed: Path, environment: dict, *, starts: int = 3
+) -> nbformat.NotebookNode:
     output = scratch / "executed.ipynb"
     try:
         with _environment(**_ENVIRONMENT | environment | {"ICL_OUT": str(scratch)}):
@@ -129,6 +131,13 @@ def _execute(notebook: Path, scratch: Path, parameters, failed: Path, environmen
         ) from None
     except DeadKernelError:
         raise WorkflowError(f"{notebook.stem}: the kernel died; most often it ran out of memory.") from None
+    except RuntimeError as error:
+        # Before its first cell: two kernels that start at once can be given the same port, and one dies of it.
+        if starts > 1:
+            return _execute(notebook, scratch, parameters, failed, environment, starts=starts - 1)
+        raise WorkflowError(
+            f"{notebook.stem}: the kernel does not start ({error}); `python -m ipykernel_launcher` shows why."
+        ) from None
     return nbformat.read(output, as_version=4)
 
 

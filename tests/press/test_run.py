@@ -93,6 +93,27 @@ def test_a_kernel_that_dies_is_named(small, tmp_path):
     assert snapshot(tmp_path / "out") == {}
 
 
+@pytest.mark.parametrize("deaths", [1, 3])
+def test_a_kernel_that_dies_before_its_first_cell_is_started_again(small, tmp_path, monkeypatch, deaths):
+    starts = []
+
+    class Dying(runner._QuietKernel):
+        async def start_kernel(self, **options):
+            await super().start_kernel(**options)
+            starts.append(self)
+            if len(starts) <= deaths:
+                await self.provisioner.kill()
+
+    monkeypatch.setattr(runner, "_QuietKernel", Dying)
+    if deaths < 3:
+        run_chapter("small", tmp_path / "out")
+        assert (tmp_path / "out" / "small.json").exists()
+    else:
+        with pytest.raises(WorkflowError, match="small: the kernel does not start"):
+            run_chapter("small", tmp_path / "out")
+    assert len(starts) == min(deaths + 1, 3)
+
+
 def test_a_warning_is_an_error(small, tmp_path):
     small("import warnings; warnings.warn('careful')")
     with pytest.raises(WorkflowError, match="wrote to stderr"):
