@@ -257,4 +257,4 @@ def test_the_proof_unfolds(first_chapter):
     before = proof.bounding_box()["height"]
     proof.locator("button.toggle-button").click()
     first_chapter.wait_for_timeout(400)
-    assert proof.bounding_box()["height"] > before + 200
+    assert proof.bounding_box()["height"] > before + 100
