@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from icl.validation import check_count
 
-_NEGLIGIBLE = 1e-12
+_NEGLIGIBLE = 1e-10
 
 
 def chi_nodes(k: int, *, finer: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ in pairs ±q was seen in training by He, Pan, Chen and Yang (2025).
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.integrate import quad
@@ -23,8 +24,8 @@ from icl.theory import one_step_gd
 from icl.theory.chi_nodes import chi_nodes
 from icl.validation import InputError, check_array, check_count, check_nonnegative
 
-_STEP = 0.4  # of log u: an error of e^{−π²/0.4}
-_TAIL = 21.0  # how far below its bulk log u starts: the integrand falls like u
+_STEP = 0.45  # of log u: an error of e^{−π²/0.45}
+_TAIL = 18.0  # how far below its bulk log u starts: the integrand falls like u
 LARGEST = 4.0  # of |q| √d: beyond, nearly all the weight is on one example and the nodes would be too many
 
 
@@ -53,11 +54,10 @@ def moments(q, d: int, n: int, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"|q| √d must be at most {LARGEST:g}, not {np.abs(q).max() * np.sqrt(d):g}.")
     A, b = np.zeros((len(q), len(q))), np.zeros(len(q))
     for r, weight in zip(*chi_nodes(d), strict=True):
-        for k in range(len(q)):
-            for m in range(k, len(q)):
-                mean, product, overlap = _pair(q[k] * r, q[m] * r, n)
-                A[k, m] += weight * (product + c * overlap)
-            b[k] += weight * r * mean
+        for k, m in zip(*np.triu_indices(len(q)), strict=True):
+            product, overlap = _alone(abs(q[0]) * r, n)[1:] if len(q) == 1 else _pair(q[k] * r, q[m] * r, n)
+            A[k, m] += weight * (product + c * overlap)
+        b += weight * r * np.array([np.sign(each) * _alone(abs(each) * r, n)[0] for each in q])
     return np.triu(A) + np.triu(A, 1).T, b
 
 
@@ -82,13 +82,29 @@ def pair_risk(q: float, d: int, n: int, sigma2: float) -> Heads:
 
 def best_pair(d: int, n: int, sigma2: float) -> tuple[float, float]:
     """The q with q √d in (0, 2] at which ±q is best, and its risk; q = 0, the limit, where none beats it."""
-    risk = lambda q: pair_risk(q, d, n, sigma2).risk
-    grid = np.geomspace(0.02, 2, 7) / np.sqrt(d)
+    limit = centred_risk(d, n, sigma2)
+    if n == 1:  # softmax over one example is 1
+        return 0.0, limit
+    q, risk = _least(lambda q: pair_risk(q, d, n, sigma2).risk, np.geomspace(0.03, 2, 6) / np.sqrt(d))
+    return (q, risk) if risk < limit else (0.0, limit)
+
+
+def best_head(d: int, n: int, sigma2: float) -> tuple[float, float]:
+    """The q with q √d in (0, 3.5] at which a single head is best, and its risk."""
+    return _least(lambda q: least_risk(q, d, n, sigma2).risk, np.geomspace(0.1, 3.5, 6) / np.sqrt(d))
+
+
+def second_pair(d: int, n: int, sigma2: float) -> tuple[np.ndarray, Heads]:
+    """Two pairs: q (4,) = (q_1, −q_1, q_2, −q_2) with q_1 √d = 1/50 and the best of three q_2, and what they attain."""
+    pairs = [np.array([1, -1, ratio, -ratio]) * 0.02 / np.sqrt(d) for ratio in (30, 70, 150)]
+    return min(((q, least_risk(q, d, n, sigma2)) for q in pairs), key=lambda found: found[1].risk)
+
+
+def _least(risk, grid: np.ndarray) -> tuple[float, float]:
     k = int(np.argmin([risk(q) for q in grid]))
     ends = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-    found = minimize_scalar(risk, bounds=ends, method="bounded", options=dict(xatol=1e-3 / np.sqrt(d)))
-    limit = centred_risk(d, n, sigma2)
-    return (0.0, limit) if found.fun > limit else (float(found.x), float(found.fun))
+    found = minimize_scalar(risk, bounds=ends, method="bounded", options=dict(xatol=5e-3 * grid[k]))
+    return float(found.x), float(found.fun)
 
 
 def centred_risk(d: int, n: int, sigma2: float) -> float:
@@ -112,29 +128,55 @@ def score_floor(d: int, n: int, sigma2: float, *, zero_sum: bool = False) -> flo
     return float(sigma2 + d * share)
 
 
-def _pair(s: float, t: float, n: int) -> tuple[float, float, float]:
-    """E m_s, E m_s m_t and E Σ_i p_i^(s) p_i^(t) for n examples, m_s = Σ_i z_i e^{s z_i} / S(s)."""
-    z, w = _normal_nodes(max(abs(s), abs(t)))
-    (u, du), (v, dv) = _laplace_nodes(s, n), _laplace_nodes(t, n)
+def _pair(s: float, t: float, n: int) -> tuple[float, float]:
+    """E m_s m_t and E Σ_i p_i^(s) p_i^(t) for n examples, m_s = Σ_i z_i e^{s z_i} / S(s).
+
+    Turning all z_i around changes the sign of s, t and m, so only s ≥ |t| has to be computed. Equal heads go the same
+    way as others: where two heads are nearly one, the errors of their moments cancel.
+    """
+    large, small = sorted((s, t), key=abs)[::-1]
+    return _together(abs(large), small * (np.sign(large) or 1.0), n)
+
+
+@lru_cache(maxsize=4096)
+def _alone(t: float, n: int) -> tuple[float, float, float]:
+    """E m_t, and `_pair` for s = t ≥ 0, from 1/S² = ∫ u e^{−uS} du."""
+    z, w = _normal_nodes(t)
+    u, du = _laplace_nodes(t, n)
+    e = np.exp(t * z)
+    E = np.exp(-u[:, None] * e)
+    mean = lambda f: E @ (w * f)  # E f(z) e^{−u e^{tz}} for one example
+    one, first = mean(1.0), mean(z * e)
+    others = one ** (n - 1)
+    both = n * mean((z * e) ** 2) * others + n * (n - 1) * first**2 * one ** max(n - 2, 0)
+    return float(du @ (n * first * others)), float((u * du) @ both), float((u * du) @ (n * mean(e**2) * others))
+
+
+@lru_cache(maxsize=4096)
+def _together(s: float, t: float, n: int) -> tuple[float, float]:
+    """E m_s m_t and the overlap for s ≥ |t|, from 1/(S(s) S(t)) = ∬ e^{−u S(s) − v S(t)} du dv."""
+    z, w = _normal_nodes(s)
+    (u, du), (v, dv) = _laplace_nodes(s, n), _laplace_nodes(abs(t), n)
     es, et = np.exp(s * z), np.exp(t * z)
     Eu, Ev = np.exp(-u[:, None] * es), np.exp(-v[:, None] * et)  # (nodes, len(z))
     mean = lambda f: (Eu * (w * f)) @ Ev.T  # E f(z) e^{−u e^{sz} − v e^{tz}} for one example
     one = mean(1.0)
-    others, but_two = one ** (n - 1), one ** max(n - 2, 0)
-    both = n * mean(z**2 * es * et) * others + n * (n - 1) * mean(z * es) * mean(z * et) * but_two
-    alone = n * ((Eu * (w * z * es)).sum(1)) * ((Eu * w).sum(1)) ** (n - 1)
-    return float(du @ alone), float(du @ both @ dv), float(du @ (n * mean(es * et) * others) @ dv)
+    others = one ** (n - 1)
+    both = n * mean(z**2 * es * et) * others
+    if n > 1:
+        both += n * (n - 1) * mean(z * es) * mean(z * et) * one ** (n - 2)
+    return float(du @ both @ dv), float(du @ (n * mean(es * et) * others) @ dv)
 
 
 def _normal_nodes(t: float) -> tuple[np.ndarray, np.ndarray]:
-    step = min(0.25, 0.45 / max(t, 1e-9))
-    z = np.arange(-8.5 / step, 8.5 / step + 1) * step
+    step = min(0.25, 0.6 / max(t, 1e-9))  # e^{−u e^{tz}} is analytic for |Im tz| < π/2
+    z = np.arange(-np.ceil(8 / step), np.ceil(8 / step) + 1) * step
     w = np.exp(-(z**2) / 2)
     return z, w / w.sum()
 
 
 def _laplace_nodes(t: float, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """u and du: S lies between e^{−7|t|} and n e^{7|t|}, as good as surely."""
-    t = min(abs(t), t * t / 2 + abs(t))  # short of that for small t
-    a = np.arange(-np.log(n) - 7 * t - _TAIL, 7 * t + 4.5 - np.log(n) * (t < 0.1), _STEP)
+    """u and du for S = Σ e^{t z_i}: log S − log n lies between −5.5 t/√n (Jensen) and a few t, as good as surely."""
+    above = t * min(t / 2 + 3, np.sqrt(2 * np.log(n)) + 4)
+    a = np.arange(-np.log(n) - above - _TAIL, 5.5 * t / np.sqrt(n) - np.log(n) + 3.6, _STEP)
     return np.exp(a), _STEP * np.exp(a)

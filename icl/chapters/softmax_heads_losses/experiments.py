@@ -25,13 +25,13 @@ class Budget:
     prompts: int  # Monte-Carlo prompts
     fitted: int  # prompts that softmax heads are fitted to
     iterations: int  # of those fits
-    deep_steps: int  # of a deep stack's training
+    deep: int  # prompts that a deep stack is fitted to
 
 
 BUDGETS = {
-    "quick": Budget(200_000, 8000, 90, 800),
-    "standard": Budget(2_000_000, 60_000, 200, 4000),
-    "paper": Budget(10_000_000, 300_000, 400, 20_000),
+    "quick": Budget(200_000, 8000, 90, 20_000),
+    "standard": Budget(2_000_000, 60_000, 200, 100_000),
+    "paper": Budget(10_000_000, 300_000, 400, 400_000),
 }
 
 
@@ -39,7 +39,7 @@ def budget(parameters: Parameters) -> Budget:
     """The profile's budget, with fewer Monte-Carlo prompts where one prompt is large (their errors then grow)."""
     full = BUDGETS[parameters.profile]
     affordable = max(2000, int(100 * full.prompts / max(100, parameters.n * parameters.d)))
-    return Budget(affordable, full.fitted, full.iterations, full.deep_steps)
+    return Budget(affordable, full.fitted, full.iterations, full.deep)
 
 
 def risk_of(law: PromptLaw, answer: Answer, prompts: int, rng: np.random.Generator) -> Estimate:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from icl.chapters.softmax_heads_losses.experiments import Budget
 from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.deep_attention import DeepLinearAttention
 from icl.models.softmax_attention import SoftmaxHeads
-from icl.optimisers import Schedule
 from icl.prompts import PromptLaw
 from icl.search import mean_over_trainings
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory import one_step_gd
-from icl.training import minimise, train
+from icl.training import minimise
 
 MOST_COVARIATES, MOST_ENTRIES = 12, 1000  # d and n·d up to which a fit of whole key-query matrices is one of seconds
 
@@ -27,9 +27,7 @@ class Fitted:
     risk: Estimate
 
 
-def fit_heads(
-    law: PromptLaw, heads: int, budget, rng: np.random.Generator
-) -> Fitted | NotRun:
+def fit_heads(law: PromptLaw, heads: int, budget: Budget, rng: np.random.Generator) -> Fitted | NotRun:
     """Softmax heads, all of M, v and c free, fitted by L-BFGS to `budget.fitted` prompts and tested on fresh ones.
 
     Task and noise are averaged exactly, in the fit and in the test; shorter contexts than two examples teach nothing.
@@ -119,19 +117,25 @@ class _Head(torch.nn.Module):
         self.right = torch.nn.Parameter(torch.from_numpy(start[1:, :d].copy()))
 
 
-def train_deep(family: str, d: int, n: int, sigma2: float, layers: int, steps: int, rng: np.random.Generator) -> Estimate:
-    """Risk on fresh prompts of a deep linear stack, every entry of P and Q free, trained by Adam on a family's targets."""
+def fit_deep(
+    family: str, d: int, n: int, sigma2: float, layers: int, prompts: int, rng: np.random.Generator
+) -> Estimate:
+    """Risk on fresh prompts of a deep linear stack, every entry of P and Q free, fitted by L-BFGS to a family's targets."""
     law = TargetLaw(FAMILIES[family], d, n, sigma2)
-    model = DeepLinearAttention(d, layers, rng=rng, scale=float(3 * n + 3 * d), kind="full", spread=0.05)
+    model = DeepLinearAttention(d, layers, rng=rng, scale=float(2 * n + 2 * d), kind="full", spread=0.05)
 
-    def errors(B):
+    def draw(B):
         batch = law.sample(rng, B)
         X, y, x, label = map(torch.from_numpy, (batch.X, batch.y, batch.x_query, batch.y_query))
-        return ((model.solution(model.gram(X, y)) * x).sum(1) - label) ** 2
+        return model.gram(X, y), x, label
 
-    train(model, lambda _: errors(256).mean(), Schedule(steps, 0.005, clip=1.0), rng=rng, label=f"{layers} layers")
+    def errors(G, x, label):
+        return ((model.solution(G) * x).sum(1) - label) ** 2
+
+    fixed = draw(prompts)
+    minimise(model, lambda: errors(*fixed).mean(), iterations=60)
     with torch.no_grad():
-        return monte_carlo(lambda B: errors(B).numpy(), 100_000)
+        return monte_carlo(lambda B: errors(*draw(B)).numpy(), 100_000)
 
 
 def _covariates(law: PromptLaw, B: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
