@@ -1,8 +1,8 @@
 r"""One layer of softmax attention with K heads whose scores are made of covariates, and its risk given them.
 
-Head k weighs the tokens h_i = (x_i; y_i), i ≤ n, by p_i = softmax_i(x_i' M_k x) and reads v_k'x_i + c_k y_i off them; the
-heads' answers add up. M_k is the block of W_K' W_Q that meets covariates on both sides, (v_k; c_k) the row of W_P' W_V
-that reaches the label slot; the query is masked out of the sum. He, Pan, Chen and Yang (2025) train all of W_K' W_Q.
+Head k weighs the tokens h_i = (x_i; y_i), i ≤ n, by p_i = softmax_i(x_i' M_k x) and reads v_k'x_i + c_k y_i off them;
+the heads' answers add up. M_k is the block of W_K' W_Q that meets covariates on both sides, (v_k; c_k) the row of
+W_P' W_V that reaches the label slot; the query is masked out. He, Pan, Chen and Yang (2025) train all of W_K' W_Q.
 """
 
 import torch

@@ -1,12 +1,12 @@
 r"""Deep linear attention under a causal mask: run to its end, it is one pass of online gradient descent. This book.
 
-Every layer adds eta Σ_{i ≤ j} r_i x_i'x_j to what token j has predicted, r its residuals so far; the query, last, sees all.
-With K = XX' and T its lower triangle, diagonal included, the residuals shrink by I − eta T a layer, so the estimate ends at
+Every layer adds eta Σ_{i ≤ j} r_i x_i'x_j to what token j has predicted, r the residuals so far; the query sees all.
+With K = XX' and T its lower triangle, diagonal included, residuals shrink by I − eta T a layer, so the estimate ends at
 
     ŵ = X' T⁻¹ y,    which is w_j = w_{j−1} + x_j (y_j − w_{j−1}'x_j) / |x_j|²  after j = 1, …, n from w_0 = 0,
 
-Kaczmarz' projections in the order of the prompt. With the prefix mask K stands for T, and the end is least squares. That
-a causal stack does online descent, and stays off least squares, is in Ding, Levinboim, Wu, Goodman and Soricut (2024).
+Kaczmarz' projections in the order of the prompt. With the prefix mask K stands for T, and the end is least squares.
+That a causal stack does online descent and stays off least squares is due to Ding et al. (2024).
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ def projections(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def stacked(X: np.ndarray, y: np.ndarray, step: float, layers: int, *, causal: bool) -> np.ndarray:
-    """ŵ (B, d) after so many layers with one step, for X (B, n, d) and y (B, n): token by token, as the layers do it."""
+    """ŵ (B, d) after so many layers with one step, for X (B, n, d) and y (B, n), as layers do it."""
     scores = X @ X.mT
     scores = np.tril(scores) if causal else scores
     residuals, read = y.copy(), np.zeros_like(y)  # read: Σ over layers of the residuals, which the query collects

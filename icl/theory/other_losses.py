@@ -1,7 +1,7 @@
 r"""The best step of linear attention under the absolute loss and under cross-entropy: one number each. This book.
 
-Setting: H = I, w ~ N(0, I). By the symmetry argument of Theorem 1 (Mahankali et al. 2024) every convex loss leaves plain
-gradient descent, ŷ = eta x'X'y, and the loss is a convex function of eta alone. Given the examples the query is Gaussian,
+Setting: H = I, w ~ N(0, I). By the symmetry argument of Theorem 1 (Mahankali et al. 2024) every convex loss leaves
+plain gradient descent, ŷ = eta x'X'y, and is a convex function of eta alone. Given the examples the query is Gaussian,
 and with rho = |w| all that is left are one-dimensional laws, summed over nodes: nothing is sampled.
 """
 
@@ -47,11 +47,11 @@ def absolute_step(d: int, n: int, sigma2: float) -> float:
 
 
 def logit_loss(eta: float, d: int, n: int) -> float:
-    """E log(1 + exp(−y_query eta x'X'y)) for labels ±1 with P(y = 1 | x) = 1/(1 + e^{−w'x}).
+    """E log(1 + exp(−y_query eta x'X'y)) for labels ±1 with log-odds w'x.
 
-    = E F(eta |X'y|) − eta n/2 E kappa(rho)², with F(s) = E log(1 + e^{sg}) and kappa(rho) = E g tanh(rho g/2), g
-    normal: given the examples the logit is normal, and E[y x | w] = kappa w/rho. |X'y|² = A² + n χ²_{d−1}, A = Σ y_i z_i
-    along w. Raises InputError for d or n below 1.
+    = E F(eta |X'y|) − eta n/2 E kappa(rho)², F(s) = E log(1 + e^{sg}) and kappa(rho) = E g tanh(rho g/2), g
+    normal: given the examples the logit is normal, and E[y x | w] = kappa w/rho. Along w X'y is
+    A = Σ y_i z_i, across it its square is n χ²_{d−1}. Raises InputError for d or n below 1.
     """
     size, weights, pull = _votes(check_count("d", d), check_count("n", n))
     return float(weights @ softplus_mean(eta * size) - eta * pull)
@@ -91,7 +91,7 @@ def _votes(d: int, n: int) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def _sum_of_votes(rho: float, n: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """kappa, and nodes and weights for the law of a sum of n terms of density 2 φ(m) expit(rho m): Fourier's inversion."""
+    """kappa, and nodes and weights for the law of a sum of n terms of density 2 φ(m) expit(rho m), by Fourier."""
     m = np.linspace(-9, 9, 241)
     density = np.exp(-(m**2) / 2) * expit(rho * m)
     density /= density.sum()

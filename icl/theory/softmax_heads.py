@@ -1,12 +1,12 @@
 r"""Softmax attention with key-query matrices q_k I, exactly: what heads made of scores can and cannot do. This book.
 
-Setting: H = Psi = I, beta_star = 0. A head weighs the labels by p_i = e^{q s_i} / Σ_j e^{q s_j}, s_i = x_i'x the scores;
+Setting: H = Psi = I, beta_star = 0. A head weighs labels by p_i = e^{q s_i} / Σ_j e^{q s_j}, s_i = x_i'x the scores;
 K heads answer Σ_i a_i y_i with a = Σ_k V_k p^(k). Averaged over the task, the noise and all that is orthogonal to x,
 with r = |x| and the components z_i ~ N(0, 1) of the x_i along x, so that s_i = r z_i,
 
     R = sigma2 + E[(r − Σ a_i z_i)² + c Σ a_i²],    c = d − 1 + sigma2.
 
-This is a parabola in V whose coefficients hold 1/S(t), S(t) = Σ_i e^{t z_i}, t = qr. With 1/S = ∫ e^{−uS} du they become
+This is a parabola in V whose coefficients hold 1/S(t), S(t) = Σ_i e^{t z_i}, t = qr. With 1/S = ∫ e^{−uS} du they are
 integrals over u, v and r of products of one-dimensional Gaussian means. In log u, log v, log r every integrand decays
 at both ends and is analytic in a strip, so equally spaced nodes converge exponentially. That heads of this form come
 in pairs ±q was seen in training by He, Pan, Chen and Yang (2025).
@@ -18,7 +18,6 @@ from functools import lru_cache
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-
 
 from icl.theory import one_step_gd
 from icl.theory.chi_nodes import chi_nodes

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl.chapters.one_step_gd.experiments import best_logit_step, best_of_heads
-from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
+from icl.estimates import Estimate, NotRun, joint_monte_carlo, monte_carlo
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
+from icl.randomness import Streams
 from icl.search import mean_over_trainings
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory import causal_stack, one_step_gd
@@ -74,7 +75,7 @@ def heads_ladder(law: PromptLaw, heads: int, starts: int, rng: np.random.Generat
 
 
 def best_absolute_step(law: PromptLaw, prompts: int, rng: np.random.Generator) -> Estimate:
-    """The eta at which the mean of |eta g − y|, g = x'X'y on whole prompts, is least: a median of y/g, weighted by |g|."""
+    """The eta of least mean |eta g − y|, g = x'X'y on whole prompts: the median of y/g, weighted by |g|."""
     steps = []
     for _ in range(BATCHES):
         batch = law.sample(rng, max(100, prompts // BATCHES))
@@ -151,15 +152,20 @@ def causal_risk(law: PromptLaw, prompts: int, rng: np.random.Generator) -> Estim
     return monte_carlo(draw, prompts, chunk=max(200, 2_000_000 // (law.n * law.d)))
 
 
-def best_shared_steps(law: PromptLaw, layers: list[int], prompts: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Risk of causal and of prefix stacks, (len(layers),) each, with the best of 40 shared steps, on the same prompts."""
+def best_shared_steps(
+    law: PromptLaw, layers: list[int], prompts: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Risk of causal and prefix stacks, (len(layers),) each, with the best of 40 shared steps, on the same prompts."""
     batch = law.sample(rng, prompts)
     steps = np.geomspace(0.05, 3.0, 40) / (law.n + law.d + 1)
     found = {}
     for name, causal in (("causal", True), ("prefix", False)):
         with np.errstate(over="ignore", invalid="ignore"):
             risks = [
-                [((causal_stack.stacked(batch.X, batch.y, s, L, causal=causal) - batch.beta) ** 2).sum(1).mean() for s in steps]
+                [
+                    ((causal_stack.stacked(batch.X, batch.y, s, L, causal=causal) - batch.beta) ** 2).sum(1).mean()
+                    for s in steps
+                ]
                 for L in layers
             ]
         found[name] = law.sigma2 + np.nanmin(np.nan_to_num(risks, nan=np.inf, posinf=np.inf), axis=1)
@@ -175,3 +181,33 @@ def quadratic_risk(d: int, n: int, sigma2: float, kernel: Answer, prompts: int, 
         return (kernel(batch.X, batch.y, batch.x_query) - batch.y_query) ** 2
 
     return monte_carlo(draw, prompts, chunk=max(200, 2_000_000 // (n * d)))
+
+
+def losses_on_prompts(small: PromptLaw, ten: PromptLaw, stream: Streams) -> dict[str, Estimate | float]:
+    """Best steps on 400,000 whole prompts: "absolute" for `small`; on ±1 labels for `ten` "logit" and "squared"."""
+    absolute = best_absolute_step(small, 400_000, stream("medians"))
+    logit, squared = best_step_for_signs(ten.d, ten.n, 400_000, stream("signs"))
+    return {"absolute": absolute, "logit": logit, "squared": squared}
+
+
+def queries_and_prefixes(law: PromptLaw, ten: PromptLaw, prompts: int, stream: Streams) -> dict[str, Estimate]:
+    """What is measured of several queries, masked (risk, of `law`) and not (step, of `ten`), and of all prefixes."""
+    eta = one_step_gd.step_size(law.d, law.n, law.sigma2)
+    return {
+        "masked": answers_to_queries(law, eta, QUERIES, prompts, stream("masked")),
+        "unmasked": regressed_step(ten, QUERIES, 200_000, stream("unmasked")),
+        "sum": best_prefix_step(law, False, prompts, stream("prefixes, sums")),
+        "mean": best_prefix_step(law, True, prompts, stream("prefixes, means")),
+    }
+
+
+def causal_ends(law: PromptLaw, prompts: int, stream: Streams) -> dict[str, Estimate | NotRun]:
+    """Risk of the causal stack's end for `law` and for 40 d examples, where it has an error to speak of."""
+    if (law.d < 5 and law.sigma2 > 0) or law.d > 22 or law.n * law.d > 20_000:
+        reason = "with noise a projection's squared error has a finite variance from d = 5 on; measured to d = 22"
+        return dict.fromkeys(("here", "endless"), NotRun(reason))
+    endless = PromptLaw.isotropic(law.d, 40 * law.d, law.sigma2)
+    return {
+        "here": causal_risk(law, prompts, stream("causal end")),
+        "endless": causal_risk(endless, max(2000, prompts // 10), stream("endless context")),
+    }

@@ -10,6 +10,7 @@ from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.deep_attention import DeepLinearAttention
 from icl.models.softmax_attention import SoftmaxHeads
 from icl.prompts import PromptLaw
+from icl.randomness import Streams
 from icl.search import mean_over_trainings
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory import one_step_gd
@@ -80,6 +81,12 @@ def steps_under(loss: str, law: PromptLaw, prompts: int, fits: int, rng: np.rand
     return mean_over_trainings([_step_under(loss, law, prompts, rng) for _ in range(fits)])
 
 
+def steps_learned(small: PromptLaw, ten: PromptLaw, stream: Streams) -> dict[str, Estimate]:
+    """`steps_under` the absolute loss on `small` and cross-entropy on `ten`: four fits to 20,000 prompts each."""
+    laws = {"absolute": small, "logit": ten}
+    return {loss: steps_under(loss, law, 20_000, 4, stream(f"{loss} loss")) for loss, law in laws.items()}
+
+
 def _step_under(loss, law, prompts, rng) -> float:
     d, n = law.d, law.n
     X, x = _covariates(law, prompts, rng)
@@ -120,7 +127,7 @@ class _Head(torch.nn.Module):
 def fit_deep(
     family: str, d: int, n: int, sigma2: float, layers: int, prompts: int, rng: np.random.Generator
 ) -> Estimate:
-    """Risk on fresh prompts of a deep linear stack, every entry of P and Q free, fitted by L-BFGS to a family's targets."""
+    """Risk on fresh prompts of a deep linear stack, all of P and Q free, fitted by L-BFGS to a family's targets."""
     law = TargetLaw(FAMILIES[family], d, n, sigma2)
     model = DeepLinearAttention(d, layers, rng=rng, scale=float(2 * n + 2 * d), kind="full", spread=0.05)
 
@@ -136,6 +143,25 @@ def fit_deep(
     minimise(model, lambda: errors(*fixed).mean(), iterations=60)
     with torch.no_grad():
         return monte_carlo(lambda B: errors(*draw(B)).numpy(), 100_000)
+
+
+def nonlinearity_in_query(d: int, n: int, layers: int, rng: np.random.Generator) -> dict[str, float]:
+    """|f(x + x') − f(x) − f(x')| over |f(x)| + |f(x')| for a deep linear stack with random weights, on one prompt.
+
+    "masked": nobody attends to the query; "unmasked": the query is one of the tokens that are summed over.
+    """
+    model = DeepLinearAttention(d, layers, rng=rng, scale=float(n + d), kind="full", spread=0.3)
+    X, y, x = (torch.from_numpy(rng.standard_normal(shape)) for shape in ((n, d), (n,), (2, d)))
+    found = {}
+    for name in ("masked", "unmasked"):
+        answers = []
+        for query in (x[0], x[1], x[0] + x[1]):
+            Z = torch.cat([torch.cat([X, y[:, None]], 1), torch.cat([query, query.new_zeros(1)])[None]]).T[None]
+            if name == "unmasked":  # the query stands among the examples too, and its token is treated like theirs
+                Z = torch.cat([Z, Z[:, :, -1:]], dim=2)
+            answers.append(model(Z).item())
+        found[name] = abs(answers[2] - answers[0] - answers[1]) / (abs(answers[0]) + abs(answers[1]))
+    return found
 
 
 def _covariates(law: PromptLaw, B: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:

@@ -10,7 +10,7 @@ SHARP = 0.6  # the second pair of the left panel, q √d
 
 
 def weights_and_risk(d: int, n: int, sigma2: float, best_q: float, one_head: float, fitted) -> Figure:
-    """Left: what heads do with scores. Right: the risk of a pair ±q against q, between linear attention and the floor."""
+    """Left: what heads do with scores. Right: the risk of a pair ±q against q, over linear attention and the floor."""
     r, z = np.sqrt(d), scores(n)
     eta = one_step_gd.step_size(d, n, sigma2)
     q = np.geomspace(0.02, 1.6, 17) / np.sqrt(d)
@@ -22,7 +22,10 @@ def weights_and_risk(d: int, n: int, sigma2: float, best_q: float, one_head: flo
     with style():
         figure, (left, right) = canvas(1, 2, height=3.6)
         left.plot(r * z, eta * r * z, color=COLOURS["gd"], label="linear")
-        marks = {"best": ("o", COLOURS["attention_only"], "best pair ±q"), "sharp": ("D", COLOURS["newton"], "a sharper pair")}
+        marks = {
+            "best": ("o", COLOURS["attention_only"], "best pair ±q"),
+            "sharp": ("D", COLOURS["newton"], "a sharper pair"),
+        }
         for name, values in weights.items():
             marker, colour, label = marks[name]
             left.plot(r * z, values, marker, color=colour, markersize=5, label=label)
@@ -30,7 +33,10 @@ def weights_and_risk(d: int, n: int, sigma2: float, best_q: float, one_head: flo
         left.set(xlabel="score $x_i^T x$", ylabel="weight of the label $y_i$")
         left.legend(loc="upper left")
         right.plot(q, risks, color=COLOURS["attention_only"])
-        levels = {"linear attention": (linear, "gd", -4, "top"), "floor of zero-sum weights": (floor, "bayes", 4, "bottom")}
+        levels = {
+            "linear attention": (linear, "gd", -4, "top"),
+            "floor of zero-sum weights": (floor, "bayes", 4, "bottom"),
+        }
         for text, (level, colour, shift, va) in levels.items():
             right.axhline(level, color=COLOURS[colour], linewidth=1.4, linestyle="--")
             right.annotate(text, (q[0], level), xytext=(2, shift), textcoords="offset points", va=va, fontsize=9.5)
@@ -42,12 +48,21 @@ def weights_and_risk(d: int, n: int, sigma2: float, best_q: float, one_head: flo
                 abs(fitted_q), fitted.risk.mean, 5 * fitted.risk.stderr, fmt="o", color=COLOURS["trained_sampled"]
             )
             right.annotate(
-                "fitted", (abs(fitted_q), fitted.risk.mean), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9.5
+                "fitted",
+                (abs(fitted_q), fitted.risk.mean),
+                xytext=(0, 8),
+                textcoords="offset points",
+                ha="center",
+                fontsize=9.5,
             )
-        top = max(risks.max(), linear) + 0.12 * (max(risks.max(), linear) - floor)
+        highest = max(risks.max(), linear, floor + 0.1)
+        top = highest + 0.12 * (highest - floor)
         right.set(xscale="log", xlabel="$q$", ylabel="risk", ylim=(floor - 0.12 * (top - floor), top))
     columns = {"score": r * z, "linear": eta * r * z, **weights, "q": q, "pair": risks}
-    columns |= {"levels": np.array([linear, floor, one_head]), "fitted": np.array([fitted_q, fitted.risk.mean if found else np.nan])}
+    columns |= {
+        "levels": np.array([linear, floor, one_head]),
+        "fitted": np.array([fitted_q, fitted.risk.mean if found else np.nan]),
+    }
     alt = (
         "Left: weights against scores. Linear attention is a straight line through zero; the best pair of softmax heads"
         " bends up gently around the mean score; a sharper pair puts most weight on the largest and smallest scores."
@@ -57,7 +72,7 @@ def weights_and_risk(d: int, n: int, sigma2: float, best_q: float, one_head: flo
 
 
 def scores(n: int) -> np.ndarray:
-    """n typical components along the query, (n,): evenly spaced on a standard normal's scale, with one set aside high."""
+    """n typical components along the query, (n,): evenly spaced on a standard normal's scale, one set apart."""
     z = np.linspace(-1.7, 1.7, n) if n > 1 else np.zeros(1)
     z[-1] += 0.5
     return z
@@ -71,7 +86,7 @@ def pair_weights(q: float, d: int, n: int, sigma2: float, z: np.ndarray) -> np.n
 
 
 def masks_in_depth(layers: list[int], found: dict[str, np.ndarray], end: float, bayes: float) -> Figure:
-    """Risk against depth with the best shared step, causal and prefix mask; `end`: of the causal stack run to its end."""
+    """Risk against depth with the best shared step, causal and prefix mask; `end`: of the causal stack at its end."""
     with style():
         figure, axis = canvas(height=3.0)
         for name, colour in (("causal", "block"), ("prefix", "gd")):
@@ -80,7 +95,9 @@ def masks_in_depth(layers: list[int], found: dict[str, np.ndarray], end: float, 
         axis.annotate("Bayes", (layers[0], bayes), xytext=(0, -4), textcoords="offset points", va="top", fontsize=9.5)
         if np.isfinite(end):
             axis.axhline(end, color=COLOURS["block"], linestyle=":", linewidth=1.4)
-            axis.annotate("causal, run to its end", (layers[0], end), xytext=(0, 3), textcoords="offset points", fontsize=9.5)
+            axis.annotate(
+                "causal, run to its end", (layers[0], end), xytext=(0, 3), textcoords="offset points", fontsize=9.5
+            )
         axis.set(xscale="log", xlabel="layers", ylabel="risk", ylim=(0, None))
         axis.set_xticks(layers, [str(k) for k in layers])
         axis.minorticks_off()
