@@ -21,9 +21,9 @@
 # This page gives up one assumption at a time. Most answers are exact, and most say: **gradient descent again,
 # with another length.**
 #
-# The best of them is softmax. A head cannot weigh an example negatively, but two heads can: they do gradient descent with *centred*
+# Softmax is the finest case. A head cannot weigh an example negatively, but two heads can: they do gradient descent with *centred*
 # covariates and pay with one example, a risk of {glue:text}`softmax.limit.predicted:.4f` where linear attention has
-# {glue:text}`linear:.4f`. A single head gets no further than {glue:text}`softmax.one_head.predicted:.2f`.
+# {glue:text}`linear:.4f`. A single head of the kind gets no further than {glue:text}`softmax.one_head.predicted:.2f`.
 #
 # ```{admonition} What you need
 # :class: note
@@ -36,7 +36,7 @@ import numpy as np
 from icl.chapters import begin
 from icl.chapters.one_step_gd.experiments import best_of_heads
 from icl.chapters.softmax_heads_losses import experiments as chapter
-from icl.chapters.softmax_heads_losses import fits, pictures
+from icl.chapters.softmax_heads_losses import fits, losses, pictures
 from icl.chapters.softmax_heads_losses.explorable import explorable
 from icl.prompts import PromptLaw
 from icl.theory import causal_stack, mlp_benefit, one_step_gd, other_losses
@@ -107,7 +107,7 @@ print("centred step", centred_step(1 / 2, X3, y3, x))
 #
 # **Every $q$.** Let $a_i$ be any weights made of scores, $r = \|x\|$, and $z_i = s_i / r$ the
 # component of $x_i$ along $x$. The answer misses $y$ by $w_\parallel (\sum_i a_i z_i - r)$ along $x$; the other components of $w$, and the noise,
-# enter through $a_i$ alone. Averaging over them,
+# meet components of the $x_i$ that the scores do not know. Averaging over them,
 #
 # ```{math}
 # :label: eq-score-risk
@@ -169,8 +169,8 @@ ledger.figure(pictures.weights_and_risk(d, n, sigma2, q_best, one_head, fitted))
 # :name: fig-weights-and-risk
 #
 # Left: what each model gives a label whose example has this score. Two softmax heads draw a line through the *mean* score, bent at its ends.
-# Right: bending helps a little, up to $q =$ {glue:text}`q_best:.3f`, then hurts. All of it lies between linear attention and what no
-# weights of sum $0$ can pass.
+# Right: bending helps a little, up to $q =$ {glue:text}`q_best:.3f`, then hurts. Dashed: linear attention, which spares the example that
+# centring costs, and what no weights of sum $0$ can pass.
 # ```
 #
 # **The floor.** For given scores {eq}`eq-score-risk` is ridge regression in one unknown: the best weights of all are $a_i = r z_i / (\|z\|^2 + c)$,
@@ -250,17 +250,20 @@ ledger.claims({
 # %%
 absolute = other_losses.absolute_step(3, 8, 0.25)
 logit = other_losses.logit_step(3, 10)
-squared = 1 / (8 + 3 + 1 + 0.25)
-print(f"absolute {absolute:.4f}, squared {squared:.4f}; logit {logit:.4f}")
+squared = 1 / (8 + 3 + 1 + 0.25)  # the step of squared loss
+cross_entropy = other_losses.logit_loss(logit, 3, 10)  # log 2 at eta = 0
+print(f"steps {absolute:.4f}, {logit:.4f}; cross-entropy {cross_entropy:.4f}")
 
 # %% tags=["hide-input"]
-steps = chapter.losses_on_prompts(small, ten, stream)
+steps = losses.losses_on_prompts(small, ten, stream)
 learned = fits.steps_learned(small, ten, stream)
 ledger.claims({
     "losses.absolute_step": (absolute, steps["absolute"], squared),
     "losses.absolute_learned": (absolute, learned["absolute"], squared),
     "losses.logit_step": (logit, steps["logit"], steps["squared"]),
     "losses.logit_learned": (logit, learned["logit"], steps["squared"]),
+    "losses.absolute_slopes": (0, *steps["absolute slopes"]),
+    "losses.logit_slopes": (0, *steps["logit slopes"]),
 })
 
 # %% [markdown]
@@ -447,9 +450,6 @@ explorable(parameters)
 fitted_q = np.trace(fitted.M[0] - fitted.M[1]) / (2 * d) if done else np.nan
 A4, b4 = theory.moments(q, d, 4 * n, sigma2)
 numbers = {
-    "d": d,
-    "n": n,
-    "sigma2": sigma2,
     "linear": linear,
     "linear_floor": sigma2 + p,
     "q_best": q_best,
@@ -474,7 +474,8 @@ for name, value in numbers.items():
 # :label: sol-longer-prompts
 # :class: dropdown
 # Softmax divides by the number of examples: the factor $2Vq/n$ becomes $2Vq/(4n)$, a mean over more examples. Its risk is
-# {glue:text}`longer_softmax:.3f`. Linear attention takes the step four times, overshoots, and has {glue:text}`longer_linear:.1f`.
+# {glue:text}`longer_softmax:.3f`. Linear attention adds four times as much, overshoots, and has {glue:text}`longer_linear:.1f`.
+# {cite:t}`he2025` saw this difference in training.
 # ```
 #
 # ```{exercise} Below two heads ◇

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icl.chapters.one_step_gd.experiments import best_logit_step, best_of_heads
+from icl.chapters.one_step_gd.experiments import best_of_heads
 from icl.estimates import Estimate, NotRun, joint_monte_carlo, monte_carlo
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
@@ -72,28 +72,6 @@ def risk_of(law: PromptLaw, answer: Answer, prompts: int, rng: np.random.Generat
 def heads_ladder(law: PromptLaw, heads: int, starts: int, rng: np.random.Generator) -> list[float]:
     """The least risks that L-BFGS finds for 1, …, `heads` heads on the exact loss."""
     return [best_of_heads(law, k, starts, rng) for k in range(1, heads + 1)]
-
-
-def best_absolute_step(law: PromptLaw, prompts: int, rng: np.random.Generator) -> Estimate:
-    """The eta of least mean |eta g − y|, g = x'X'y on whole prompts: the median of y/g, weighted by |g|."""
-    steps = []
-    for _ in range(BATCHES):
-        batch = law.sample(rng, max(100, prompts // BATCHES))
-        g = np.einsum("bnd,bn,bd->b", batch.X, batch.y, batch.x_query, optimize=True)
-        ratio, weight = batch.y_query / g, np.abs(g)
-        order = np.argsort(ratio)
-        below = weight[order].cumsum()
-        steps.append(ratio[order][np.searchsorted(below, below[-1] / 2)])
-    return mean_over_trainings(steps)
-
-
-def best_step_for_signs(d: int, n: int, prompts: int, rng: np.random.Generator) -> tuple[Estimate, float]:
-    """On ±1 labels with log-odds w'x: the step of least cross-entropy, and that of least squared error."""
-    w = rng.standard_normal((prompts, d, 1))
-    x = rng.standard_normal((prompts, n + 1, d))
-    y = np.where(rng.random((prompts, n + 1)) < 1 / (1 + np.exp(-(x @ w)[..., 0])), 1.0, -1.0)
-    margins = np.einsum("bnd,bn,bd->b", x[:, :n], y[:, :n], x[:, n], optimize=True) * y[:, n]
-    return best_logit_step(margins), float(margins.mean() / (margins**2).mean())
 
 
 def regressed_step(law: PromptLaw, queries: int, prompts: int, rng: np.random.Generator) -> Estimate:
@@ -181,13 +159,6 @@ def quadratic_risk(d: int, n: int, sigma2: float, kernel: Answer, prompts: int, 
         return (kernel(batch.X, batch.y, batch.x_query) - batch.y_query) ** 2
 
     return monte_carlo(draw, prompts, chunk=max(200, 2_000_000 // (n * d)))
-
-
-def losses_on_prompts(small: PromptLaw, ten: PromptLaw, stream: Streams) -> dict[str, Estimate | float]:
-    """Best steps on 400,000 whole prompts: "absolute" for `small`; on ±1 labels for `ten` "logit" and "squared"."""
-    absolute = best_absolute_step(small, 400_000, stream("medians"))
-    logit, squared = best_step_for_signs(ten.d, ten.n, 400_000, stream("signs"))
-    return {"absolute": absolute, "logit": logit, "squared": squared}
 
 
 def queries_and_prefixes(law: PromptLaw, ten: PromptLaw, prompts: int, stream: Streams) -> dict[str, Estimate]:

@@ -20,39 +20,42 @@
 
   function queryNorms(d) { // r = |x|, equally spaced in log r
     const spread = 1 / Math.sqrt(2 * d), step = Math.min(0.25, 0.9 * spread);
-    const logs = span(Math.log(d) / 2 - Math.max(6 * spread, 12 / d), Math.log(Math.sqrt(d) + 5.5), step);
+    const logs = span(Math.log(d) / 2 - Math.max(8 * spread, 9 / d), Math.log(Math.sqrt(d) + 5.5), step);
     const raw = logs.map((l) => Math.exp(d * (l - Math.log(d) / 2) - (Math.exp(2 * l) - d) / 2));
     const sum = total(raw);
-    return logs.map((l, i) => [Math.exp(l), raw[i] / sum]).filter(([r, w]) => w * Math.max(1, (r * r) / d) > 1e-8);
+    return logs.map((l, i) => [Math.exp(l), raw[i] / sum]).filter(([r, w]) => w * (r * r) / d > 1e-7);
   }
 
-  const dot = (a, b, w) => { let s = 0; for (let i = 0; i < a.length; i++) s += a[i] * b[i] * w[i]; return s; };
-
-  // For scores of sharpness t = qr: E m_t, and E m_s m_t + c E Σ p_s p_t for s = t and for s = −t
+  // For scores of sharpness t = qr: E m_t, and E m_s m_t + c E Σ p_s p_t for s = t less that for s = −t
   function moments(t, n, c) {
-    const step = Math.min(0.4, 0.8 / t), half = Math.ceil(6.5 / step);
-    const z = span(-half * step, (half + 0.5) * step, step), g = z.map((v) => Math.exp(-v * v / 2)), sum = total(g), w = g.map((v) => v / sum);
-    const above = t * Math.min(t / 2 + 3, Math.sqrt(2 * Math.log(n)) + 4), h = 0.55;
-    const nodes = span(-Math.log(n) - above - 15, (5.5 * t) / Math.sqrt(n) - Math.log(n) + 3.6, h).map(Math.exp);
-    const up = z.map((v) => Math.exp(t * v)), same = up.map((v) => v * v);
-    const E = nodes.map((u) => up.map((v) => Math.exp(-u * v)));
-    const weights = { one: w, z: w.map((v, i) => v * z[i] * up[i]), down: w.map((v, i) => (v * z[i]) / up[i]) };
-    const zz = w.map((v, i) => v * z[i] * z[i]), zzSame = zz.map((v, i) => v * same[i]), over = w.map((v, i) => v * same[i]);
-    const mirrored = E.map((row) => [...row].reverse()); // e^{−v e^{−tz}}
-    let mean = 0, plus = 0, minus = 0;
-    for (let i = 0; i < nodes.length; i++) {
-      mean += h * nodes[i] * n * total(E[i].map((v, k) => v * weights.z[k])) * Math.pow(dot(E[i], E[i].map(() => 1), w), n - 1);
-      for (let j = 0; j < nodes.length; j++) {
-        const du = h * h * nodes[i] * nodes[j];
-        const one = dot(E[i], E[j], w), first = dot(E[i], E[j], weights.z);
-        const rest = Math.pow(one, n - 2), others = rest * one;
-        plus += du * (n * (dot(E[i], E[j], zzSame) + c * dot(E[i], E[j], over)) * others + n * (n - 1) * first * first * rest);
-        const two = dot(E[i], mirrored[j], w), rest2 = Math.pow(two, n - 2);
-        const left = dot(E[i], mirrored[j], weights.z), right = dot(E[i], mirrored[j], weights.down);
-        minus += du * (n * (dot(E[i], mirrored[j], zz) + c * two) * rest2 * two + n * (n - 1) * left * right * rest2);
+    const step = Math.min(0.4, 0.9 / t), half = Math.ceil(6 / step), K = 2 * half + 1;
+    const z = Float64Array.from({ length: K }, (_, k) => (k - half) * step), up = z.map((v) => Math.exp(t * v));
+    const raw = z.map((v) => Math.exp(-v * v / 2)), all = raw.reduce((x, v) => x + v, 0), w = raw.map((v) => v / all);
+    const above = t * Math.min(t / 2 + 3, Math.sqrt(2 * Math.log(n)) + 3.5), h = 0.6;
+    const u = span(-Math.log(n) - above - 14, (5 * t) / Math.sqrt(n) - Math.log(n) + 3.4, h).map(Math.exp), N = u.length;
+    // one example's e^{−u e^{tz}}, times its weight, and the same for −t
+    const E = u.map((v) => up.map((x) => Math.exp(-v * x))), mirrored = E.map((row) => Float64Array.from(row).reverse());
+    const first = z.map((v, k) => v * up[k]), down = z.map((v, k) => v / up[k]);
+    const same = z.map((v, k) => (v * v + c) * up[k] * up[k]), cross = z.map((v) => v * v + c);
+    let mean = 0, difference = 0;
+    for (let i = 0; i < N; i++) {
+      const row = E[i].map((v, k) => v * w[k]);
+      let one = 0, along = 0;
+      for (let k = 0; k < K; k++) { one += row[k]; along += row[k] * first[k]; }
+      mean += h * u[i] * n * along * Math.pow(one, n - 1);
+      for (let j = 0; j <= i; j++) { // both double sums are symmetric
+        const B = E[j], M = mirrored[j];
+        let p = 0, pf = 0, ps = 0, q = 0, qf = 0, qd = 0, qc = 0;
+        for (let k = 0; k < K; k++) {
+          const x = row[k] * B[k], y = row[k] * M[k];
+          p += x; pf += x * first[k]; ps += x * same[k];
+          q += y; qf += y * first[k]; qd += y * down[k]; qc += y * cross[k];
+        }
+        const plus = Math.pow(p, n - 2) * (ps * p + (n - 1) * pf * pf), minus = Math.pow(q, n - 2) * (qc * q + (n - 1) * qf * qd);
+        difference += (i === j ? 1 : 2) * h * h * u[i] * u[j] * n * (plus - minus);
       }
     }
-    return { mean, plus, minus };
+    return { mean, difference };
   }
 
   function pair(p) { // least risk of two heads ±q, q = sharpness/√d, and the factor V of the first; n ≥ 2
@@ -61,7 +64,7 @@
     for (const [r, weight] of queryNorms(p.d)) {
       const found = moments(q * r, p.n, c);
       pull += 2 * weight * r * found.mean;
-      width += 2 * weight * (found.plus - found.minus);
+      width += 2 * weight * found.difference;
     }
     return { risk: p.sigma2 + p.d - (pull * pull) / width, V: pull / width };
   }

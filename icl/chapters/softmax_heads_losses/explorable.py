@@ -8,7 +8,7 @@ from icl.parameters import Parameters
 from icl.theory import one_step_gd, softmax_heads
 
 CONTROLS = (
-    Slider("sharpness", "<i>q</i>√<i>d</i>", "sharpness", 0.1, 3, log=True),
+    Slider("sharpness", "<i>q</i>√<i>d</i>", "sharpness", 0.1, 1.5, log=True),
     Slider("n", "<i>n</i>", "examples", 2, 200, log=True, unit="examples"),
     Slider("d", "<i>d</i>", "covariates", 1, 30, unit="covariates"),
     Slider("sigma2", "<i>σ</i>²", "noise", 0, 5, 0.05),

@@ -6,7 +6,7 @@ from support import assert_within_errors
 
 from icl.chapters import check_parameters
 from icl.chapters.softmax_heads_losses import experiments as chapter
-from icl.chapters.softmax_heads_losses import fits, pictures
+from icl.chapters.softmax_heads_losses import fits, losses, pictures
 from icl.estimates import NotRun
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
@@ -52,11 +52,17 @@ def test_gaps_of_several_heads(rng):
 def test_steps_under_other_losses(rng):
     law = PromptLaw.isotropic(2, 6, 0.5)
     predicted = other_losses.absolute_step(2, 6, 0.5)
-    assert_within_errors(chapter.best_absolute_step(law, 200_000, rng), predicted)
-    logit, squared = chapter.best_step_for_signs(2, 6, 100_000, rng)
+    assert_within_errors(losses.best_absolute_step(law, 200_000, rng), predicted)
+    logit, squared = losses.best_step_for_signs(2, 6, 100_000, rng)
     assert_within_errors(logit, other_losses.logit_step(2, 6))
     assert squared < 0.7 * logit.mean
     assert fits.steps_under("absolute", law, 6000, 3, rng).mean == pytest.approx(predicted, rel=0.03)
+    for loss, law_, step, wrong in (
+        ("absolute", law, predicted, 0.8 * predicted),
+        ("logit", PromptLaw.isotropic(2, 6, 0.0), logit.mean, squared),
+    ):
+        at, off = losses.flatness(loss, law_, [step, wrong], 80_000, rng)
+        assert at < 5.5 and off > 10, loss
     learned = fits.steps_under("logit", PromptLaw.isotropic(2, 6, 0.0), 6000, 3, rng)
     assert learned.mean == pytest.approx(other_losses.logit_step(2, 6), rel=0.06)
 

@@ -16,7 +16,7 @@ GRID = [
 ]
 PAIRS = [
     dict(sharpness=s, d=d, n=n, sigma2=sigma2)
-    for s, (d, n, sigma2) in product((0.1, 0.3, 1.0, 3.0), ((1, 5, 0.3), (3, 2, 0.0), (5, 20, 0.25), (30, 200, 1.0)))
+    for s, (d, n, sigma2) in product((0.1, 0.4, 1.5), ((1, 5, 0.3), (3, 2, 0.0), (5, 20, 0.25), (30, 200, 1.0)))
 ]
 
 
