@@ -365,7 +365,7 @@ ledger.figure(pictures.masks_in_depth(layers, shared, end, bayes))
 # An MLP *before* attention can: let it make the products $x_a x_b$ {cite:p}`sun2025`. By symmetry the best attention on them is
 # $\hat y = \alpha \sum_i y_i (x_i^\top x)^2 + \gamma \sum_i y_i \|x_i\|^2 \|x\|^2$, a step on a quadratic kernel. For $f = x^\top Q x$,
 # $\mathbb E f^2 = d(d+2)$, put $M = \sum_i y_i x_i x_i^\top$; then $\mathbb E[M \mid Q] = n(2Q + \operatorname{tr} Q\, I)$ and Gaussian moments give the rest.
-# The linear floor is {glue:text}`linear_floor:.2f`; this step has {glue:text}`depth.products_first.predicted:.2f`, and
+# The linear floor is {glue:text}`linear_floor:.2f`; this step has {glue:text}`deep_targets.products_first.predicted:.2f`, and
 # {glue:text}`products_long:.2f` with a hundred times as many examples:
 
 # %%
@@ -397,9 +397,9 @@ kernel = chapter.quadratic_risk(
     d, n, sigma2, on_products, budget.prompts, stream("products")
 )
 ledger.claims({
-    "depth.linear_in_query": (0, misses["masked"], misses["unmasked"]),
-    "depth.floor": (of_signs, deep),
-    "depth.products_first": (
+    "deep_targets.linear_in_query": (0, misses["masked"], misses["unmasked"]),
+    "deep_targets.floor": (of_signs, deep),
+    "deep_targets.products_first": (
         by_moments,
         kernel,
         products.linear_floor(d, sigma2),
