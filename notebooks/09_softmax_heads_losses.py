@@ -154,10 +154,9 @@ q_one, one_head = theory.best_head(d, n, sigma2)
 fitted = fits.fit_heads(law, 2, budget, stream("two heads"))
 single = fits.fit_heads(law, 1, budget, stream("one head"))
 done = isinstance(fitted, fits.Fitted)
-distance = fits.distance_from_pair(fitted.M) if done else fitted
 ledger.claims({
     "softmax.fitted_pair": (pair_risk, fitted.risk if done else fitted, linear),
-    "softmax.opposite_heads": (0, distance, 1),
+    "softmax.opposite_heads": (0, fits.opposite(fitted, budget), 1),
     "softmax.one_head": (one_head, single.risk if done else single, pair_risk),
 })
 
@@ -441,8 +440,8 @@ explorable(parameters)
 # ## What this page does not say
 #
 # - *Softmax.* Keys read covariates only in our fits, and $\pm qI$ is assumed in the formulas. Nothing is said of softmax in depth.
-# - *Losses.* Isotropic covariates, no mean task; $w \sim N(0, H^{-1})$ is the same with $H^{-1}X^\top y$. The sums over nodes are good to four digits at $d = 1$ without
-#   noise, elsewhere to six and more.
+# - *Losses.* Isotropic covariates, no mean task; $w \sim N(0, H^{-1})$ is the same with $H^{-1}X^\top y$. Without noise and for $d \le 2$ the sums over nodes
+#   are good to three or four digits, elsewhere to six and more.
 # - *Masks.* The causal end is for one step in all layers; free steps and free matrices may do better, and {numref}`fig-masks-in-depth` is a measurement.
 # - *Fits.* {glue:text}`fitted_prompts:,.0f` prompts, one start; no statement about what gradient descent on fresh prompts would find.
 

@@ -65,6 +65,15 @@ def tested(model: SoftmaxHeads, law: PromptLaw, prompts: int, rng: np.random.Gen
     return monte_carlo(draw, prompts, chunk=4000)
 
 
+def opposite(fitted: Fitted | NotRun, budget: Budget) -> float | NotRun:
+    """`distance_from_pair` of fitted heads, where they had a hundred prompts a weight: with fewer it is mostly noise."""
+    if isinstance(fitted, NotRun):
+        return fitted
+    if 100 * fitted.M.size > budget.fitted:
+        return NotRun(f"{budget.fitted} prompts are fewer than a hundred a weight, too few to tell the heads' form")
+    return distance_from_pair(fitted.M)
+
+
 def distance_from_pair(M: np.ndarray) -> float:
     """How far key-query matrices M (2, d, d) are from (qI, −qI), relative to that, at the nearest q."""
     q = (np.trace(M[0]) - np.trace(M[1])) / (2 * M.shape[1])

@@ -28,7 +28,9 @@ def test_fitted_heads_are_the_best_pair(rng):
     law = PromptLaw.isotropic(2, 9, 0.4)
     found = fits.fit_heads(law, 2, BUDGET, rng)
     assert found.risk.mean == pytest.approx(softmax_heads.best_pair(2, 9, 0.4)[1], rel=0.02)
-    assert fits.distance_from_pair(found.M) < 0.3
+    assert fits.opposite(found, BUDGET) == fits.distance_from_pair(found.M) < 0.3
+    few = chapter.Budget(0, 799, 0, 0)  # for eight weights
+    assert "799 prompts" in fits.opposite(found, few).reason and fits.opposite(NotRun("why"), few).reason == "why"
     assert "n ≥ 2" in fits.fit_heads(PromptLaw.isotropic(2, 1, 0.4), 2, BUDGET, rng).reason
 
 
