@@ -66,7 +66,7 @@ def tested(model: SoftmaxHeads, law: PromptLaw, prompts: int, rng: np.random.Gen
 
 
 def opposite(fitted: Fitted | NotRun, budget: Budget) -> float | NotRun:
-    """`distance_from_pair` of fitted heads, where they had a hundred prompts a weight: with fewer it is mostly noise."""
+    """`distance_from_pair` of fitted heads, where they had a hundred prompts a weight; with fewer it is noise."""
     if isinstance(fitted, NotRun):
         return fitted
     if 100 * fitted.M.size > budget.fitted:
