@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
+from icl.comparison.fitting import Fit, least
 from icl.comparison.kernels import KERNELS, kernel_ridge
 from icl.comparison.questions import Law, Questions
 from icl.prompts import PromptLaw
@@ -26,8 +26,6 @@ from icl.theory.gd_beta import at_length
 NEWTON_STEPS = np.arange(0, 25)
 GD_STEPS = np.r_[1:21, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
 ONE_LENGTH_STEPS = GD_STEPS[GD_STEPS <= 64]  # with one step length for all prompts
-_GRID = 33  # step lengths or penalties tried before the search
-_WORK = 40_000  # numbers that one evaluation of a fit may touch
 
 
 @dataclass(frozen=True)
@@ -48,22 +46,17 @@ class Family:
 
 def families(law: Law, questions: Questions, answers: np.ndarray) -> list[Family]:
     """All families for a law, fitted to a model's answers (P, R) on some questions."""
-    fit = _Fit(questions, answers)
+    fit = Fit(questions, answers)
     found = [Family("zero", ["predict 0"], lambda q: np.zeros((*q.labels.shape, 1)))]
     found += _of_law(law, questions)
     found += [
-        fit.steps("gd_fixed", ONE_LENGTH_STEPS, _gd_answers, _gd_name, power=1),
-        Family("gd", [f"GD, {k} step{'s' if k > 1 else ''} of 1/λ_max" for k in GD_STEPS], _gd, GD_STEPS),
-        fit.steps("newton_fixed", NEWTON_STEPS, _newton_answers, _newton_name, power=2),
-        Family(
-            "newton",
-            [f"Newton, {k} step{'s' if k != 1 else ''} from S/λ_max²" for k in NEWTON_STEPS],
-            _newton,
-            NEWTON_STEPS,
-        ),
+        _counted(fit, "gd_fixed", ONE_LENGTH_STEPS, _gd_answers, _gd_name, power=1),
+        Family("gd", [f"GD, {_steps(k)} of 1/λ_max" for k in GD_STEPS], _gd, GD_STEPS),
+        _counted(fit, "newton_fixed", NEWTON_STEPS, _newton_answers, _newton_name, power=2),
+        Family("newton", [f"Newton, {_steps(k)} from S/λ_max²" for k in NEWTON_STEPS], _newton, NEWTON_STEPS),
         Family("least_squares", ["least squares"], lambda q: prefixes.least_squares(q.prefixes)[..., None]),
-        fit.ridge(),
-        fit.online(),
+        _fitted_ridge(fit),
+        _fitted_online(fit),
     ]
     return found
 
@@ -95,7 +88,7 @@ def _of_labels(law: Law, questions: Questions) -> list[Family]:
     products = _moment(questions)
     eta = float((products * questions.labels).sum() / max((products**2).sum(), 1e-300))
     risk = lambda penalty: ((_ridge(questions, penalty) - questions.labels) ** 2).mean()
-    penalty = _least(risk, *_penalties(questions))
+    penalty = least(risk, *_penalties(questions))
     found = [
         Family("one_step", [f"one GD step, eta = {eta:.4g} (best)"], lambda q: (eta * _moment(q))[..., None]),
         Family("bayes", [f"ridge, penalty {penalty:.4g} (best)"], lambda q: _ridge(q, penalty)[..., None]),
@@ -134,62 +127,28 @@ def exact_risk(key: str, law: Law, questions: Questions) -> float:
     return float("nan")
 
 
-def farness(apart: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """√(m / (m + s)) of mean squared differences and sizes, arrays that broadcast to one shape; 0 where both are 0."""
-    return np.sqrt(np.divide(apart, apart + size, out=np.zeros_like(apart), where=apart > 0))
+def _counted(fit: Fit, key: str, counts, answer, name, *, power: int) -> Family:
+    """Of k steps with one length for all prompts: for each k the length that comes nearest to the model."""
+    low, high = 1e-3 / fit.largest**power, 4 / fit.largest**power
+    rates = np.array([fit.best(lambda q, rate, k=k: answer(q, int(k), rate), low, high) for k in counts])
+    both = lambda q: np.stack([answer(q, int(k), rate) for k, rate in zip(counts, rates, strict=True)], -1)
+    names = [name(k, rate) for k, rate in zip(counts, rates, strict=True)]
+    return Family(key, names, both, np.asarray(counts), 1, rates)
 
 
-class _Fit:
-    """Fits to a model's answers, on as many prompts as an evaluation can afford."""
-
-    def __init__(self, questions: Questions, answers: np.ndarray):
-        size = questions.prefixes.eigenvalues[0].size
-        few = max(32, min(len(answers), _WORK // size))
-        self.questions, self.answers = questions.part(slice(few)), answers[:few]
-        self.size = (self.answers**2).mean(1)
-        self.largest = float(np.median(self.questions.prefixes.largest))
-
-    def off(self, predicted: np.ndarray) -> float:
-        """The farness: see `icl.comparison.measure`."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            apart = np.nan_to_num(((predicted - self.answers) ** 2).mean(1), nan=1e100, posinf=1e100)
-        return float(farness(apart, self.size).mean())
-
-    def steps(self, key, counts, answer, name, *, power) -> Family:
-        """For each step count the step length that comes nearest."""
-        low, high = 1e-3 / self.largest**power, 4 / self.largest**power
-        search = lambda k: _least(lambda rate: self.off(answer(self.questions, k, rate)), low, high)
-        rates = np.array([search(int(k)) for k in counts])
-        both = lambda q: np.stack([answer(q, int(k), rate) for k, rate in zip(counts, rates, strict=True)], -1)
-        names = [name(k, rate) for k, rate in zip(counts, rates, strict=True)]
-        return Family(key, names, both, np.asarray(counts), 1, rates)
-
-    def ridge(self) -> Family:
-        """The penalty that comes nearest."""
-        penalty = _least(lambda p: self.off(_ridge(self.questions, p)), *_penalties(self.questions))
-        answers = lambda q: _ridge(q, penalty)[..., None]
-        return Family("ridge", [f"ridge, penalty {penalty:.4g} (fitted)"], answers, None, 1, np.array([penalty]))
-
-    def online(self) -> Family:
-        """One pass over the examples, at the rate that comes nearest."""
-        scale = float((self.questions.asked**2).sum(-1).mean())
-        with np.errstate(over="ignore", invalid="ignore"):
-            rate = _least(lambda r: self.off(self.questions.online([r])[..., 0]), 1e-3 / scale, 2 / scale)
-        name = f"online GD, one pass, rate {rate:.4g} (fitted)"
-        return Family("online", [name], lambda q: q.online([rate]), None, 1, np.array([rate]))
+def _fitted_ridge(fit: Fit) -> Family:
+    """Ridge with the penalty that comes nearest."""
+    penalty = fit.best(_ridge, *_penalties(fit.questions))
+    answers = lambda q: _ridge(q, penalty)[..., None]
+    return Family("ridge", [f"ridge, penalty {penalty:.4g} (fitted)"], answers, None, 1, np.array([penalty]))
 
 
-def _least(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function of one positive number is least: a grid in its logarithm, then Brent beside the best point."""
-    grid = np.geomspace(low, high, _GRID)
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = np.nan_to_num([function(point) for point in grid], nan=np.inf)
-        k = int(np.argmin(values))
-        bounds = np.log(grid[[max(k - 1, 0), min(k + 1, _GRID - 1)]])
-        found = minimize_scalar(
-            lambda z: function(float(np.exp(z))), bounds=bounds, method="bounded", options={"xatol": 1e-10}
-        )
-    return float(np.exp(found.x)) if found.fun < values[k] else float(grid[k])
+def _fitted_online(fit: Fit) -> Family:
+    """One pass over the examples, at the rate that comes nearest."""
+    scale = float((fit.questions.asked**2).sum(-1).mean())
+    rate = fit.best(lambda q, rate: q.online([rate])[..., 0], 1e-3 / scale, 2 / scale)
+    name = f"online GD, one pass, rate {rate:.4g} (fitted)"
+    return Family("online", [name], lambda q: q.online([rate]), None, 1, np.array([rate]))
 
 
 def _gd(q: Questions) -> np.ndarray:
@@ -212,11 +171,15 @@ def _newton_answers(q: Questions, k: int, alpha: float) -> np.ndarray:
 
 
 def _gd_name(k: int, eta: float) -> str:
-    return f"GD, {k} steps, eta = {eta:.4g} (fitted)" if k > 1 else f"one GD step, eta = {eta:.4g} (fitted)"
+    return f"GD, {_steps(k)}, eta = {eta:.4g} (fitted)" if k > 1 else f"one GD step, eta = {eta:.4g} (fitted)"
 
 
 def _newton_name(k: int, alpha: float) -> str:
-    return f"Newton, {k} step{'s' if k != 1 else ''} from {alpha:.4g} S (fitted)"
+    return f"Newton, {_steps(k)} from {alpha:.4g} S (fitted)"
+
+
+def _steps(k: int) -> str:
+    return f"{k} step" if k == 1 else f"{k} steps"
 
 
 def _ridge(q: Questions, penalty: float) -> np.ndarray:

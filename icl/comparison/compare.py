@@ -6,7 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from tqdm import tqdm
 
-from icl.comparison.algorithms import Family, exact_risk, farness
+from icl.comparison.algorithms import Family, exact_risk
+from icl.comparison.fitting import farness
 from icl.comparison.layers import look_inside
 from icl.comparison.measure import Measured, everything, fitted, measure
 from icl.comparison.models import as_model, ask

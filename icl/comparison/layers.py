@@ -1,7 +1,7 @@
 """What each layer of a model holds: read-outs fitted on other prompts, and the steps that err as much.
 
-A linear read-out finds what can be read off, which may be more than the algorithm has computed so far (chapter 6), so an
-error-matched step count is a bound on progress and no proof of a step. This book's measure, after Fu et al. (2024), §3.
+A linear read-out finds what can be read off, which may be more than the algorithm has computed so far (chapter 6). So
+an error-matched step count bounds progress and proves no step. This book's measure, after Fu et al. (2024), §3.
 """
 
 import html
@@ -12,7 +12,8 @@ import numpy as np
 
 from icl import probes
 from icl.comparison import words
-from icl.comparison.algorithms import GD_STEPS, NEWTON_STEPS, Family, farness
+from icl.comparison.algorithms import GD_STEPS, NEWTON_STEPS, Family
+from icl.comparison.fitting import farness
 from icl.comparison.measure import CHUNK, Measured, distance
 from icl.comparison.models import Model, ask
 from icl.comparison.questions import Law, Questions
@@ -52,7 +53,13 @@ class Layers:
             lines.append(f"{row.layer:>5}  {cells}  {_steps(row.gd):<22}  {nearest}")
         return "\n".join([*lines, WARNING])
 
-    def _repr_html_(self) -> str:
+    @property
+    def warning(self) -> str:
+        """What such step counts do not say."""
+        return WARNING
+
+    def table_html(self) -> str:
+        """The table alone, as HTML."""
         titles = ("layer", "LayerNorm", "error", "Newton steps of equal error", "GD steps of equal error", "nearest")
         head = "".join(f'<th scope="col">{title}</th>' for title in titles)
         body = "".join(
@@ -61,8 +68,10 @@ class Layers:
             f"<td>{html.escape(row.nearest)}, {words.share(row.distance)} off</td></tr>"
             for row in self.rows
         )
-        table = f'<table class="icl-compare"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        return f'{table}<p class="icl-told">{WARNING}</p>'
+        return f'<table class="icl-compare"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    def _repr_html_(self) -> str:
+        return f"{self.table_html()}<p>{WARNING}</p>"
 
     def records(self) -> list[dict]:
         """One record a layer and read-out."""

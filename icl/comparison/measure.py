@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl import probes
-from icl.comparison.algorithms import Family, families, farness
+from icl.comparison.algorithms import Family, families
+from icl.comparison.fitting import farness
 from icl.comparison.models import Model, ask
 from icl.comparison.questions import Law, Questions
 from icl.estimates import Estimate, JointEstimate, joint_monte_carlo

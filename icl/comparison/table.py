@@ -85,13 +85,17 @@ class Comparison:
         layers = f"\n\n{self.layers}" if self.layers else ""
         return "\n".join([head, *lines, "", self.verdict]) + layers
 
-    def _repr_html_(self) -> str:
+    def table_html(self) -> str:
+        """The table alone, as HTML."""
         head = "".join(f'<th scope="col">{html.escape(title)}</th>' for title in self._titles())
         body = "".join(_line(self._cells(row), row is self.named) for row in self.rows)
         caption = f"{self.model}, risk {pair(self.risk)}; {self.prompts:,} prompts, {self.answers} answers each"
         table = f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        return f'<table class="icl-compare">{table}</table>'
+
+    def _repr_html_(self) -> str:
         layers = self.layers._repr_html_() if self.layers else ""
-        return f'<table class="icl-compare">{table}</table><p class="icl-told">{html.escape(self.verdict)}</p>{layers}'
+        return f"{self.table_html()}<p>{html.escape(self.verdict)}</p>{layers}"
 
     def _repr_mimebundle_(self, **_) -> dict:
         return {"text/html": self._repr_html_(), "text/plain": str(self)}

@@ -1,7 +1,8 @@
 """Small trials before a comparison: a model that cannot be compared is refused, with a sentence on what to mend.
 
 An answer must be one finite number for each question, the same from call to call, whatever else is in the batch, and
-must not depend on the label that it is to predict. Models in 32 bits differ by their rounding; `ROUNDING` allows for it.
+must not depend on the label that it is to predict. Models in 32 bits differ by their rounding: `ROUNDING` allows for
+that.
 """
 
 import numpy as np
@@ -64,7 +65,7 @@ def _check_batch(model, questions, answers):
     if (off := _apart(alone, answers)) > ROUNDING:
         raise InputError(
             f"{model.name} answers a prompt differently when it comes with others, by {off:.2g} of its answers' size:"
-            f" let each prompt be answered alone (batch normalisation: call eval(); means and softmax: not over axis 0)."
+            " let each be answered alone (batch normalisation: call eval(); means and softmax: not over axis 0)."
         )
 
 
