@@ -123,7 +123,7 @@ class Comparison:
         if off <= SAME:
             return f"It is {name}: their answers {by}."
         if off <= CLOSE:
-            return f"It is close to {name}: their answers {by}."
+            return f"It is close to {name} and is not it: their answers {by}."
         if off <= ALIKE:
             return f"It is none of these; it resembles {name} most, and their answers {by}."
         return f"It is none of these: even beside the nearest, {name}, their answers {by}."

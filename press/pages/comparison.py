@@ -41,9 +41,7 @@ def page(found: Comparison, turned: OffLaw | None, texts: dict[str, str]) -> str
         f"<h1>Which algorithm is {html.escape(found.model)}?</h1>",
         f'<p class="law">{html.escape(found.law)}; {found.prompts:,} prompts, {found.answers} answers each</p>',
         f'<p class="verdict">{html.escape(found.verdict)}</p>',
-        _figure(
-            texts["distances.svg"], "Distance from each algorithm, with five standard errors; arrows: closer still."
-        ),
+        _figure(texts["distances.svg"], "Distance from each algorithm, with five standard errors."),
         f'<div class="wide">{found.table_html()}</div>',
     ]
     if turned:
