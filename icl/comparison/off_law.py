@@ -48,6 +48,11 @@ class Turned:
     own: np.ndarray
     refused: str = ""
 
+    def at(self, value: float) -> Estimate:
+        """The distance from the algorithm that the model seemed to be, at one of the values."""
+        k = self.turn.values.index(value)
+        return Estimate(float(self.distance[k, 0]), float(self.stderr[k, 0]), 0)
+
 
 @dataclass(frozen=True)
 class OffLaw:

@@ -23,7 +23,7 @@ _FAMILY = {
 _FLOOR = 1e-3  # distances are drawn from a tenth of a percent on
 
 
-def distances(comparison: Comparison, *, name: str = "distances") -> Figure:
+def distances(comparison: Comparison, *, name: str = "distances", method: str = "monte-carlo") -> Figure:
     """How far each algorithm's answers are from the model's, nearest on top, on a logarithmic axis."""
     rows = comparison.rows[::-1]
     means, errors = (np.array([getattr(row.distance, part) for row in rows]) for part in ("mean", "stderr"))
@@ -41,7 +41,7 @@ def distances(comparison: Comparison, *, name: str = "distances") -> Figure:
         _percent(axis.xaxis)
     columns = {"distance": means, "stderr": errors}
     alt = f"How far each algorithm's answers are from {comparison.model}'s. {comparison.verdict}"
-    return Figure(name, figure, columns, alt, method="monte-carlo")
+    return Figure(name, figure, columns, alt, method=method)
 
 
 def off_the_law(found: OffLaw, *, name: str = "off_law", method: str = "monte-carlo") -> Figure:

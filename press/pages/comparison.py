@@ -10,7 +10,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e6e6; --paper: #16181b; --soft: #9aa2ad; --line: #3a3f46; --mark: #1d332c } }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 }
-main { max-width: 56rem; margin: 0 auto; padding: 2rem 1rem 4rem }
+main { max-width: 62rem; margin: 0 auto; padding: 2rem 1rem 4rem }
 h1 { font-size: 1.7rem; margin: 0 } h2 { font-size: 1.15rem; margin: 2.5rem 0 .5rem }
 .law, figcaption, .read { color: var(--soft) } .verdict { font-size: 1.2rem; margin: 1rem 0 1.5rem }
 .wide { overflow-x: auto } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
@@ -18,11 +18,11 @@ caption { text-align: left; color: var(--soft); padding-bottom: .4rem }
 th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid var(--line); white-space: nowrap }
 th:first-child { text-align: left; font-weight: normal } thead th { color: var(--soft); font-weight: normal }
 .icl-named { background: var(--mark) } .icl-named th { font-weight: 600 }
-figure { margin: 1rem 0 } figure svg { max-width: 100%; height: auto } dt { font-weight: 600 }
+figure { margin: 1rem 0 } figure svg { width: 100%; max-width: 52rem; height: auto } dt { font-weight: 600 }
 a { color: inherit }
 """
 _READ = {
-    "differs by": "how far the algorithm's answers are from the model's, as a share of the size of the model's answers: "
+    "differs by": "how far the algorithm's answers are from the model's, as a share of the size of these: "
     "F / √(1 − F²), F the mean over prompts of √(m / (m + s)), m the mean squared difference on a prompt and s the "
     "model's mean square there.",
     "risk": "mean squared error against noisy labels, of each algorithm on the same prompts; the exact value of theory "
