@@ -100,7 +100,8 @@ def _rows(law, found, measured: Measured, questions: Questions, rng) -> list[Row
         farther = measured.farther(k, nearest)
         between = farness(((others[..., k] - others[..., nearest]) ** 2).mean(1), (others[..., nearest] ** 2).mean(1))
         same = bool(between.mean() <= ROUNDING)
-        apart = k != nearest and farther.mean > max(ERRORS * farther.stderr, _SAME)
+        exact = measured.farness[nearest] <= _SAME  # then any difference on any prompt is one
+        apart = k != nearest and farther.mean > max(0.0 if exact else ERRORS * farther.stderr, _SAME)
         rows.append(
             Row(
                 family.key, family.names[k - start], measured.distance(k), measured.estimate("risk", k),

@@ -87,7 +87,7 @@ def miscounted(
 
 
 def farther(law: PromptLaw, penalties: tuple[float, float, float], P: int, rng: np.random.Generator) -> np.ndarray:
-    """How much farther ridge with penalty c is than with penalty b from ridge on rounded labels: (P,), prompt by prompt.
+    """How much farther ridge with penalty c is than with penalty b from ridge on rounded labels, by prompts: (P,).
 
     `penalties` are the model's own, b and c; ten queries a prompt.
     """
