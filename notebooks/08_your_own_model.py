@@ -20,16 +20,15 @@
 # descent, ridge regression, Newton's method, none of these? One function answers, for anything that predicts:
 #
 # ```python
-# from icl.comparison.compare import compare
-# from icl.prompts import PromptLaw
+# import icl
 #
-# law = PromptLaw.isotropic(d=5, n=20, sigma2=0.25)  # H = Psi = I
-# found = compare(my_model, law)  # my_model(X, y, x_query) -> one number a prompt
+# law = icl.PromptLaw.isotropic(d=5, n=20, sigma2=0.25)  # H = Psi = I
+# found = icl.compare(my_model, law)  # my_model(X, y, x_query) -> one number a prompt
 # print(found)
 # ```
 #
 # It draws fresh prompts, asks the model, and sets its answers beside those of every algorithm in this book. This page
-# tries it on models whose answer is known, then on two trained ones, then on a model with a mistake.
+# tries it on models whose answer is known, on one with a mistake, and on two that were trained.
 #
 # ```{admonition} What you need
 # :class: note
@@ -280,8 +279,8 @@ by_scale = next(each for each in turned.turned if each.turn.key == "scale_x")
 # :name: fig-encoder-off-law
 #
 # Distance of the trained encoder from the algorithm it seemed to be, and from others, while one thing is turned; the
-# dotted line is the law it was trained on. It keeps to the algorithm where the prompts only get easier to tell apart,
-# and leaves it with larger inputs, longer contexts and bent targets.
+# dotted line is the law it was trained on. It keeps to it with more examples, ill-conditioned inputs and a mean task, and
+# leaves it with larger inputs and labels, with few examples, with noise and with bent targets.
 # ```
 
 # %%

@@ -1,4 +1,4 @@
-"""Off the law an algorithm stays itself and an imitation does not; fixed lengths are left out; figures hold their data."""
+"""Off the law an algorithm stays itself and an imitation does not; figures hold their numbers; kernels."""
 
 import numpy as np
 import pytest
