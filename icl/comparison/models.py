@@ -60,7 +60,7 @@ class Caller:
             self.kind = next((parameter.dtype for parameter in module.parameters()), torch.float32)
 
     def raw(self, *arrays: np.ndarray):
-        """What the function returns, as it returns it."""
+        """What the function returns, as it returns it; raises what it raises where no kind of array suits it."""
         torch = sys.modules.get("torch")
         kinds = ["numpy"] + ([torch.float32, torch.float64] if torch else []) if self.kind is None else [self.kind]
         first = None

@@ -77,6 +77,19 @@ def test_linear_attention_is_the_best_step():
     assert found.named.key == "one_step" and found.named.exact == pytest.approx(0.25 + 3 * 4.25 / 16.25)
 
 
+def test_measured_risks_are_the_exact_ones():
+    found = compare(ridge(0.25), LAW, prompts=1500, queries=4)
+    for each in found.rows:
+        if np.isfinite(each.exact):
+            assert abs(each.risk.mean - each.exact) < 5 * each.risk.stderr
+    assert sum(np.isfinite(each.exact) for each in found.rows) == 4
+
+
+def test_distance_is_the_ratio_of_sizes():
+    found = compare(lambda X, y, q: 0.8 * ridge(0.25)(X, y, q), LAW, **FEW)
+    assert row(found, "bayes").distance.mean == pytest.approx(0.25)
+
+
 def test_every_prefix_and_online_descent():
     found = compare(lambda X, y: online_gradient_descent(X, y, [0.07])[..., 0], LAW, **FEW)
     assert found.named.name == "online GD, one pass, rate 0.07 (fitted)" and found.split and found.answers == 12
