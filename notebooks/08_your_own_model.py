@@ -211,7 +211,8 @@ forgetful = compare(Forgetful(sigma2), law, prompts=prompts, rng=stream("bug"))
 print(forgetful.verdict)
 
 # %% [markdown]
-# Code of ridge would agree with ridge to rounding, whatever the number of prompts; this does not.
+# Code of ridge would agree with ridge to rounding, whatever the number of prompts; this does not. Nor does scikit-learn's
+# `Ridge` unless it is told `fit_intercept=False`: with an intercept it is another algorithm, and the table says so.
 #
 # Some models cannot be compared at all. A few prompts find that out first, and one sentence says what to mend:
 
