@@ -5,7 +5,18 @@ Imports run one way: `validation` and `prompts` on the ground, `theory` (NumPy o
 last `workflow`, the only part that knows papermill and Jupyter Book.
 """
 
+from importlib import import_module
+
 __version__ = "0.1.0"
+
+# Names that readers need most, from `icl` itself; each module is imported when its name is asked for.
+_HANDY = {
+    "PromptLaw": "prompts",
+    "TargetLaw": "targets",
+    "reader_family": "targets",
+    "compare": "comparison.compare",
+    "off_law": "comparison.off_law",
+}
 
 
 def cite(key: str) -> str:
@@ -16,3 +27,9 @@ def cite(key: str) -> str:
     from icl.chapters import citations  # not before it is asked for: reading BibTeX takes a while to import
 
     return citations.cite(key)
+
+
+def __getattr__(name: str):
+    if name in _HANDY:
+        return getattr(import_module(f"icl.{_HANDY[name]}"), name)
+    raise AttributeError(f"module 'icl' has no attribute {name!r}")
