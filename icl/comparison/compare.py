@@ -1,11 +1,8 @@
 """`icl.compare`: a model, a law, and the table that says which algorithm it is."""
 
-import sys
-from collections.abc import Callable
-
 import numpy as np
-from tqdm import tqdm
 
+from icl import progress as shown
 from icl.comparison.algorithms import Family, exact_risk
 from icl.comparison.fitting import farness
 from icl.comparison.layers import look_inside
@@ -50,12 +47,12 @@ def compare(
     for_trial, for_fit, for_test, for_draws, for_layers = rng.spawn(5)
     check(model, law, for_trial)
     looks = inside and model.states is not None
-    with _bar(prompts * (1 + looks), model.name, progress) as tick:
+    with shown.bar(prompts * (1 + looks), model.name, wanted=progress, unit=" prompts") as bar:
         found, questions = fitted(model, law, for_fit, queries)
-        measured = measure(model, law, found, prompts, for_test, queries=queries, tick=tick)
+        measured = measure(model, law, found, prompts, for_test, queries=queries, tick=bar.update)
         layers = None
         if looks:
-            layers = look_inside(model, law, found, prompts, for_layers, queries=queries, tick=tick)
+            layers = look_inside(model, law, found, prompts, for_layers, queries=queries, tick=bar.update)
     rows = _rows(law, found, measured, questions, for_draws)
     named = min((row for row in rows if not row.apart), key=lambda row: (row.fitted, row.steps is not None))
     some = ask(model, law, for_trial, 1, queries)
@@ -126,16 +123,3 @@ def _interval(family: Family, start: int, measured: Measured, rng) -> tuple[int,
 
 def _place(found: list[Family], name: str) -> int:
     return [each for family in found for each in family.names].index(name)
-
-
-class _bar:
-    """A bar with the remaining time on stderr, if wanted."""
-
-    def __init__(self, total: int, label: str, wanted: bool):
-        self.bar = tqdm(total=total, desc=label, unit=" prompts", file=sys.stderr, disable=not wanted, mininterval=0.5)
-
-    def __enter__(self) -> Callable[[int], None]:
-        return self.bar.update
-
-    def __exit__(self, *_):
-        self.bar.close()

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tqdm import tqdm
 
+from icl import progress as shown
 from icl.comparison.algorithms import Family
 from icl.comparison.compare import QUERIES
 from icl.comparison.measure import Measured, measure
@@ -132,10 +132,11 @@ def off_law(
         keys.append(family.key)
     work = [(turn, value) for turn in turned for value in turn.values]
     points = {}
-    for turn, value in tqdm(work, desc=f"{model.name}, off its law", disable=not progress, mininterval=0.5):
-        points[turn.key, value] = _point(
-            model, turn.law(value), followed, prompts, queries, np.random.default_rng(seed)
-        )
+    with shown.bar(len(work), f"{model.name}, off its law", wanted=progress) as bar:
+        for turn, value in work:
+            draws = np.random.default_rng(seed)
+            points[turn.key, value] = _point(model, turn.law(value), followed, prompts, queries, draws)
+            bar.update()
     gathered = [_gather(turn, [points[turn.key, value] for value in turn.values], len(followed)) for turn in turned]
     return OffLaw(model.name, names, keys, comparison.named.distance, gathered)
 

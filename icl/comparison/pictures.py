@@ -36,7 +36,7 @@ def distances(comparison: Comparison, *, name: str = "distances", method: str = 
             axis.errorbar(shown[k], k, xerr=min(5 * errors[k], 0.9 * shown[k]), fmt="o" if means[k] >= _FLOOR else "<",
                           color=colour, markersize=6, linewidth=1.6)  # fmt: skip
         axis.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=9)
-        axis.get_yticklabels()[rows.index(comparison.named)].set_fontweight("bold")
+        axis.get_yticklabels()[rows.index(comparison.named)].set_fontsize(10.5)
         axis.set(xscale="log", xlim=(_FLOOR / 1.3, 12), xlabel="difference of answers, share of their size")
         _percent(axis.xaxis)
     columns = {"distance": means, "stderr": errors}

@@ -4,9 +4,10 @@ import pytest
 from bs4 import BeautifulSoup
 from click.testing import CliRunner
 
+from icl.comparison.command import load, parameters
 from icl.files import read_csv
 from icl.validation import InputError
-from press.compare import command, load
+from press.cli import commands
 
 MODEL = """
 import numpy as np
@@ -26,7 +27,7 @@ def file(tmp_path):
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(command, list(map(str, arguments)))
+    return CliRunner().invoke(commands, ["compare", *map(str, arguments)])
 
 
 def test_a_strangers_file_gives_the_page(file, tmp_path):
@@ -64,3 +65,29 @@ def test_what_is_wrong_with_the_file_is_said(file, tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             load(text)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("d", "not of the form name=value"),
+        ("m=3", "it takes d, n, sigma2, seed"),
+        ("sigma=3", "did you mean 'sigma2'"),
+        ("d=2.5", "d must be a whole number"),
+        ("sigma2=much", "sigma2 must be a number"),
+        ("seed=-1", "seed must be a whole number of at least 0"),
+    ],
+)
+def test_what_is_wrong_with_a_parameter_is_said(text, words):
+    with pytest.raises(InputError, match=words):
+        parameters([text])
+
+
+def test_parameters_take_the_place_of_defaults():
+    assert parameters(["d=3", "sigma2=1"]) == {"d": 3, "n": 20, "sigma2": 1.0, "seed": 0}
+
+
+def test_help_names_every_option():
+    assert "compare" in CliRunner().invoke(commands, ["--help"]).output
+    said = invoke("--help").output
+    assert all(option in said for option in ("FILE.py:NAME", "--family", "--prompts", "--on-law-only", "(0.25)"))
