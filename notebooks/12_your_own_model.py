@@ -87,27 +87,72 @@ class Ridge:
         return X @ self.coef_
 
 
-ridge = compare(Ridge(sigma2), law, prompts=prompts, rng=stream("ridge"))
-ridge
-
 # %% [markdown]
-# Each row is the member of a family that comes nearest. Some are fixed by the law: the best single step, the Bayes
-# penalty. Some are *counted*: $k$ steps of length $1/\lambda_{\max}$ of each prompt, with the interval that holds 95 % of
-# the best counts. Some are *fitted*: the step length or penalty that comes nearest, found on other prompts. With $m$ the
-# mean squared difference of the answers to one prompt and $s$ the mean square of the model's,
+# How far is an algorithm from it? On one prompt, let $m$ be the mean squared difference of the answers and $s$ the mean
+# square of the model's. Over prompts,
 #
 # ```{math}
 # :label: eq-farness
 # F = \mathbb E \sqrt{\frac{m}{m+s}}, \qquad \text{distance} = \frac{F}{\sqrt{1-F^2}} .
 # ```
 #
-# The distance is the ratio of root mean squares where that ratio is the same on every prompt, and single prompts cannot
-# carry $F$ away, as they do a mean of $m$: after $n = d$ noisy examples the risk of least squares is infinite. Rows are
+# The distance is the ratio of root mean squares $\sqrt{m/s}$ where that ratio is the same on every prompt, and single prompts
+# cannot carry $F$ away, as they do a mean of $m$: after $n = d$ noisy examples the risk of least squares is infinite.
+#
+# **By hand.** One prompt, $x_1 = 1$, $x_2 = 2$ with labels $1$ and $3$, and the query $1$. Then $X^\top X = 5$ and
+# $X^\top \mathbf y = 7$. Ridge with penalty $2$ answers $7/(5 + 2) = 1$; least squares answers $7/5$, two fifths of that answer
+# away, and a step of length $1/10$ answers $7/10$, three tenths away.
+
+
+# %%
+def farness(own, theirs):
+    """F of each prompt, from answers (…, queries)."""
+    m, s = ((theirs - own) ** 2).mean(-1), (own**2).mean(-1)
+    return np.sqrt(m / (m + s))
+
+
+def distance(F):
+    return F / np.sqrt(1 - F**2)
+
+
+x1, y1 = np.array([[1.0], [2.0]]), np.array([1.0, 3.0])
+answer = Ridge(2).fit(x1, y1).predict(np.array([[1.0]]))
+S1, z1 = (x1**2).sum(), x1[:, 0] @ y1
+print(f"the model {answer[0]:.4f}, ridge's formula {z1 / (S1 + 2):.4f}")
+print(f"least squares is {distance(farness(answer, z1 / S1)):.4f} away")
+print(f"one step of 1/10 is {distance(farness(answer, z1 / 10)):.4f} away")
+
+# %% [markdown]
+# Now on prompts of the law, beside everything at once:
+
+# %%
+ridge = compare(Ridge(sigma2), law, prompts=prompts, rng=stream("ridge"))
+ridge
+
+# %% [markdown]
+# Each row is the member of a family that comes nearest. Some are fixed by the law: the best single step, the Bayes
+# penalty. Some are *counted*: $k$ steps of length $1/\lambda_{\max}$ of each prompt, with the interval that holds 95 % of
+# the best counts. Some are *fitted*: the step length or penalty that comes nearest, found on other prompts. Rows are
 # *told apart* by five standard errors of $F$, prompts being the unit. *Similarity* is the cosine between errors of model
 # and algorithm {cite:p}`fu2024`; it sees less, for errors share the noise of the label.
 #
 # The *exact risk* is theory's, from the earlier chapters; beside it stands the risk on the very prompts of the table.
 #
+# So one row can be had without the package. Prompts of our own, ten queries each; ridge, and the best single step of
+# {doc}`chapter 1 <01_one_step_gd>`:
+
+# %%
+best = 1 / (n + d + 1 + sigma2)
+rng = stream("by hand")
+X = rng.standard_normal((2000, n, d))
+asked = rng.standard_normal((2000, 10, d))
+beta = rng.standard_normal((2000, d, 1))
+y = X @ beta + np.sqrt(sigma2) * rng.standard_normal((2000, n, 1))
+S, z = X.mT @ X + sigma2 * np.eye(d), X.mT @ y
+F = farness((asked @ np.linalg.pinv(S) @ z)[..., 0], (asked @ z * best)[..., 0])
+print(f"one step is {distance(F.mean()):.2%} away from ridge")
+
+# %% [markdown]
 # ## One step, and counted steps
 #
 # A layer of linear attention, trained on the exact risk as in {doc}`chapter 1 <01_one_step_gd>`, reads a matrix of tokens.
@@ -116,7 +161,7 @@ ridge
 # %%
 attention = LinearSelfAttention(d, rng=stream("attention"), init="label_path")
 minimise_exactly(attention, law)
-trained = adapters.token_matrix(attention, "linear attention, trained")
+trained = adapters.columns(attention, "linear attention, trained")
 one_step = compare(trained, law, prompts=prompts, rng=stream("one step"))
 one_step
 
@@ -159,13 +204,18 @@ fitted = {
     for key in [(found.model, family.key)]
 }
 step = fitted[one_step.model, "gd_fixed"][0]
-best, near = 1 / (n + d + 1 + sigma2), 1 / (n + d + sigma2)
+near = 1 / (n + d + sigma2)
 ledger.claims({
+    "compare.distance": (
+        chapter.with_error(F, distance),
+        chapter.row(ridge, "one_step").distance,
+        F.mean(),
+    ),
     "compare.ridge": (sigma2, fitted["Ridge", "ridge"][0], sigma2 / n),
     "compare.one_step": (best, step, near),
     "compare.one_step_distance": (
         0,
-        chapter.worst(one_step, "one_step").mean,
+        chapter.row(one_step, "one_step").distance.mean,
         abs(near - best) / best,
     ),
     **counted,
@@ -187,13 +237,22 @@ ledger.claims({
 # rounding. To tell it from ridge with penalty $\sigma^2 + 1$ takes {glue:text}`wanted:,.0f` prompts; in so many,
 # drawn {glue:text}`repeats:,.0f` times, five standard errors were exceeded in {glue:text}`compare.power.measured:.0%`.
 
+# %%
+penalties = (sigma2, sigma2, sigma2 + 1)  # the model's, and the two rows'
+Delta = chapter.farther(law, penalties, 20_000, stream("difference"))
+N = np.ceil((5 + 1.2816) ** 2 * Delta.var() / Delta.mean() ** 2)
+N = int(np.clip(N, 2, 10_000))
+rng = stream("power")
+tables = [
+    chapter.farther(law, penalties, N, rng) for _ in range(budget.repeats)
+]
+told = [D.mean() > 5 * D.std(ddof=1) / np.sqrt(N) for D in tables]
+print(f"{N} prompts tell them apart in {np.mean(told):.0%} of the tables")
+
 # %% tags=["hide-input"]
-penalties = (sigma2, sigma2, sigma2 + 1)
-differences = chapter.farther(law, penalties, 20_000, stream("difference"))
-wanted = ledger.number("wanted", chapter.wanted(differences))
-repeats = ledger.number("repeats", budget.repeats)
-power = chapter.detected(law, penalties, wanted, repeats, stream("power"))
-ledger.claims({"compare.power": (0.9, power, 0.5)})
+ledger.number("wanted", N)
+ledger.number("repeats", budget.repeats)
+ledger.claims({"compare.power": (0.9, chapter.detected(told, N), 0.5)})
 
 # %% [markdown]
 # ## A mistake
@@ -293,7 +352,7 @@ lstm = compare(
 print(lstm.verdict)
 
 # %% tags=["hide-input"]
-encoder_distance = chapter.worst(found, "least_squares")
+encoder_distance = chapter.row(found, "least_squares").distance
 ledger.number("encoder_distance", encoder_distance.mean)
 ledger.number("encoder_n", its_law.n)
 ledger.number("bug_more", forgetful.worse.mean)
@@ -321,7 +380,7 @@ ledger.claims({
 # | of `(X, y, queries)` | an encoder: queries (prompts, R, d), answers (prompts, R) |
 # | of `(X, y)` | an answer at every pair, from the pairs before it: answers (prompts, T) |
 # | an object with `fit` and `predict` | fitted anew to each prompt, as scikit-learn's estimators |
-# | tokens in, states out | an adapter of `icl.comparison.adapters` lays them out: `interleaved` (x and y as tokens of their own), `pairs`, `recurrent`, `token_matrix` |
+# | tokens in, states out | an adapter of `icl.comparison.adapters` lays them out: `interleaved` (x and y as tokens of their own), `pairs`, `recurrent`, `columns` |
 #
 # NumPy arrays or torch tensors, whichever it takes. A GPT-2 of Hugging Face's, with the layout of Garg et al.:
 #

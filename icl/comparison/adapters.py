@@ -54,7 +54,7 @@ def recurrent(network: Callable, read_out: Callable, name: str | None = None) ->
     return every_prefix(_Reader(states, read_out, network), name or "recurrent")
 
 
-def token_matrix(model: Callable, name: str | None = None) -> Model:
+def columns(model: Callable, name: str | None = None) -> Model:
     """Of model(E) → (P,): E (P, d + 1, n + 1) has the columns (x_i; y_i) and (x_query; 0), as Zhang et al. (2024)."""
 
     def states(X, y, x_query):

@@ -90,7 +90,8 @@ def as_model(model, name: str | None = None) -> Model:
 
     An object with `fit` and `predict` is an estimator, fitted anew to each prompt. Anything else is called: with (X, y)
     if it takes two arguments and so answers every prefix, with (X, y, x_query) if it takes three, or with many queries
-    at once if the third is called `queries`. Its methods `states` and `norm`, if it has them, are kept. Raises
+    at once if the third is called `queries`, or with token matrices if it takes one argument that is called E, as this
+    book's linear attention does. Its methods `states` and `norm`, if it has them, are kept. Raises
     InputError for anything else.
     """
     if isinstance(model, Model):
@@ -103,6 +104,10 @@ def as_model(model, name: str | None = None) -> Model:
             f" {model.__name__ if isinstance(model, type) else type(model).__name__}; give an instance, not a class."
         )
     takes = _arguments(model)
+    if takes == ["E"]:
+        from icl.comparison.adapters import columns  # it needs torch, which such a model has loaded
+
+        return columns(model, name)
     if len(takes) == 2:
         return every_prefix(model, name)
     if len(takes) == 3:

@@ -35,14 +35,14 @@ def test_interleaved_tokens(prompts):
     np.testing.assert_allclose(seen.tokens[:, 1::2], np.stack([y, 0 * y], -1), rtol=1e-6)
 
 
-def test_pairs_and_token_matrix(prompts):
+def test_pairs_and_columns(prompts):
     X, y, queries = prompts
     seen = Seen()
     model = adapters.pairs(seen, lambda tokens: tokens, lambda states: states[..., :1])
     np.testing.assert_allclose(model.predict(X, y, queries), queries[..., 0], rtol=1e-6)
     np.testing.assert_allclose(seen.tokens[::5, :-1], np.concatenate([X, y[..., None]], -1), rtol=1e-6)
     assert (seen.tokens[:, -1, -1] == 0).all()
-    matrix = adapters.token_matrix(lambda E: E[:, -1].sum(-1) + E[:, 0, -1])
+    matrix = adapters.columns(lambda E: E[:, -1].sum(-1) + E[:, 0, -1])
     np.testing.assert_allclose(matrix.predict(X, y, queries), y.sum(1)[:, None] + queries[..., 0], rtol=1e-5)
 
 

@@ -77,7 +77,7 @@ def test_newton_with_a_start_of_each_prompt(k):
 
 
 def test_linear_attention_is_the_best_step():
-    found = compare(adapters.token_matrix(attention(1 / 16.25), "attention"), LAW, **FEW)
+    found = compare(adapters.columns(attention(1 / 16.25), "attention"), LAW, **FEW)
     assert found.named.key == "one_step" and found.named.exact == pytest.approx(0.25 + 3 * 4.25 / 16.25)
 
 

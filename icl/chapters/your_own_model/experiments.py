@@ -11,9 +11,9 @@ from icl import checkpoints
 from icl.comparison.compare import compare
 from icl.comparison.fitting import farness
 from icl.comparison.questions import Queries
-from icl.comparison.table import ERRORS, Comparison, prompts_needed
+from icl.comparison.table import Comparison, Row
 from icl.constructions.newton_transformer import design_a
-from icl.estimates import Estimate
+from icl.estimates import Estimate, NotRun
 from icl.models.encoder import Encoder, EncoderConfig
 from icl.models.lstm import LSTM, LSTMConfig
 from icl.parameters import Parameters
@@ -25,6 +25,7 @@ from icl.theory.newton import whole_range_alpha
 SHIPPED = {"base": (Encoder, EncoderConfig), "lstm": (LSTM, LSTMConfig)}
 STEPS = (1, 2, 3, 5, 8, 13, 20)
 NEWTON = range(7)
+MOST = 10_000  # prompts of a table whose power is tried
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def miscounted(
         found = compare(model, law, prompts=prompts, rng=rng, name=f"{k} steps")
         right = found.named.steps if found.named.key == keys[0] else 1000
         off.append(abs(right - k))
-        near.append(abs(next(row for row in found.rows if row.key == keys[1]).steps - k))
+        near.append(abs(row(found, keys[1]).steps - k))
     return max(off), max(near)
 
 
@@ -100,24 +101,21 @@ def farther(law: PromptLaw, penalties: tuple[float, float, float], P: int, rng: 
     return farness(((own - far) ** 2).mean(1), size) - farness(((own - near) ** 2).mean(1), size)
 
 
-def wanted(differences: np.ndarray) -> int:
-    """Prompts that tell two algorithms apart nine times out of ten, from their difference on some prompts (P,)."""
-    P = len(differences)
-    found = Estimate(float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(P)), P)
-    return int(min(max(prompts_needed(found), 2), 10_000))
-
-
-def detected(law: PromptLaw, penalties, prompts: int, repeats: int, rng: np.random.Generator) -> Estimate:
-    """Part of the repetitions in which so many prompts tell the two apart by five standard errors."""
-    hits = 0
-    for _ in range(repeats):
-        differences = farther(law, penalties, prompts, rng)
-        error = differences.std(ddof=1) / np.sqrt(prompts)
-        hits += bool(differences.mean() > ERRORS * error)
-    share = hits / repeats
+def detected(told: list[bool], prompts: int) -> Estimate | NotRun:
+    """The share of tables that told two algorithms apart; nothing where it would have taken more than MOST prompts."""
+    if prompts >= MOST:
+        return NotRun(f"it would take more than {MOST:,} prompts at these parameters")
+    share, repeats = float(np.mean(told)), len(told)
     return Estimate(share, float(np.sqrt(max(share * (1 - share), 1 / repeats) / repeats)), repeats)
 
 
-def worst(found: Comparison, key: str) -> Estimate:
-    """The distance of one family's row."""
-    return next(row for row in found.rows if row.key == key).distance
+def with_error(values: np.ndarray, function: Callable[[float], float]) -> Estimate:
+    """A smooth function of the mean of values (P,), with its standard error, by the delta method."""
+    mean, error, step = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), 1e-6
+    slope = (function(mean + step) - function(mean - step)) / (2 * step)
+    return Estimate(function(mean), abs(slope) * error, len(values))
+
+
+def row(found: Comparison, key: str) -> Row:
+    """One family's row."""
+    return next(row for row in found.rows if row.key == key)
