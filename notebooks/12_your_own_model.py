@@ -38,6 +38,8 @@
 # ```
 
 # %% tags=["hide-input"]
+from textwrap import fill
+
 import numpy as np
 from icl.chapters import begin
 from icl.chapters.your_own_model import experiments as chapter
@@ -268,7 +270,7 @@ class Forgetful(Ridge):
 
 
 forgetful = compare(Forgetful(sigma2), law, prompts=prompts, rng=stream("bug"))
-print(forgetful.verdict)
+print(fill(forgetful.verdict, 80))
 
 # %% [markdown]
 # Code of ridge would agree with ridge to rounding, whatever the number of prompts; this does not. Nor does scikit-learn's
@@ -298,7 +300,7 @@ for model in (squeezed, noisy, centred, peeking):
     try:
         compare(model, law)
     except InputError as error:
-        print(error)
+        print(fill(str(error), 80))
 
 # %% [markdown]
 # ## Two trained models
@@ -349,7 +351,7 @@ recurrent, its_law = chapter.shipped("lstm")
 lstm = compare(
     recurrent, its_law, prompts=prompts, rng=stream("lstm"), inside=False
 )
-print(lstm.verdict)
+print(fill(lstm.verdict, 80))
 
 # %% tags=["hide-input"]
 encoder_distance = chapter.row(found, "least_squares").distance
@@ -369,7 +371,7 @@ ledger.claims({
 # From the command line, with a file of yours:
 #
 # ```bash
-# .venv/bin/python -m icl compare my_model.py:predict -p d=5 -p n=20 -p sigma2=0.25 --out my_page
+# python -m icl compare my_model.py:predict -p d=5 -p n=20 -p sigma2=0.25 --out page
 # ```
 #
 # writes the table, both figures, their numbers as CSV and a page that opens from the disk. `predict` may be
@@ -388,7 +390,8 @@ ledger.claims({
 # from icl.comparison.adapters import interleaved
 #
 # network = lambda tokens: gpt2.eval()(inputs_embeds=tokens).last_hidden_state
-# predict = interleaved(network, read_in, read_out)  # torch.nn.Linear(d, width), torch.nn.Linear(width, 1)
+# read_in, read_out = torch.nn.Linear(d, width), torch.nn.Linear(width, 1)
+# predict = interleaved(network, read_in, read_out)
 # ```
 #
 # Other laws: any `PromptLaw` (correlated covariates, a mean task), a `TargetLaw` for nonlinear targets, with kernel ridge

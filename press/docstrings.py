@@ -16,6 +16,7 @@ def setup(app) -> ExtensionMetadata:
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.autosummary")
     app.connect("autodoc-process-docstring", _process)
+    app.connect("autodoc-process-signature", _sign)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -30,6 +31,11 @@ def as_rst(lines: Iterable[str]) -> list[str]:
     return "\n".join(found).splitlines()
 
 
+def readable(signature: str) -> str:
+    """A signature in which a default that is a function or class goes by its name, which can be read and stays."""
+    return re.sub(r"<(?:function|class) '?([\w.]+)'?(?: at 0x\w+)?>", r"\1", signature)
+
+
 def _plain(line: str) -> str:
     """One line with its backticks doubled and all else that has a meaning escaped."""
     parts = re.split(r"(`[^`]+`)", line.strip())
@@ -38,3 +44,9 @@ def _plain(line: str) -> str:
 
 def _process(app, what, name, obj, options, lines: list[str]) -> None:
     lines[:] = as_rst(lines)
+
+
+def _sign(app, what, name, obj, options, signature: str | None, returns: str | None):
+    if what == "class" and hasattr(obj, "model_fields"):  # of a file's schema: pydantic's own words say nothing here
+        return "", None
+    return signature and readable(signature), returns

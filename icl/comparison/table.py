@@ -114,7 +114,7 @@ class Comparison:
             return "the nearest"
         if row.same:
             return "the same function here"
-        return "yes" if row.apart else f"no, wants {many(row.needed)} prompts"
+        return "yes" if row.apart else f"no, it takes {many(row.needed)} prompts"
 
     def _which(self) -> str:
         """Its name, with as much conviction as the distance allows."""
@@ -191,6 +191,6 @@ def _filled(cells, widths) -> list[str]:
 
 
 def _line(cells, named: bool) -> str:
-    first, *others = map(html.escape, cells)
+    first, *others = (html.escape(cell).replace("λ_max", "λ<sub>max</sub>") for cell in cells)
     marked = ' class="icl-named"' if named else ""
     return f'<tr{marked}><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in others)}</tr>'

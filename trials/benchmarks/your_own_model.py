@@ -73,7 +73,7 @@ def peers():
 def gpt2():
     """A small decoder of Hugging Face's behind the interleaved adapter."""
     torch.manual_seed(0)
-    sizes = dict(n_positions=64, n_embd=32, n_layer=2, n_head=2, vocab_size=1)
+    sizes = dict(n_positions=64, n_embd=32, n_layer=2, n_head=2, vocab_size=1, bos_token_id=None, eos_token_id=None)
     network = GPT2Model(GPT2Config(**sizes))
     read = lambda tokens: network(inputs_embeds=tokens).last_hidden_state
     network.eval()
