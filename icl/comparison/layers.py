@@ -4,7 +4,6 @@ A linear read-out finds what can be read off, which may be more than the algorit
 an error-matched step count bounds progress and proves no step. This book's measure, after Fu et al. (2024), §3.
 """
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -60,15 +59,17 @@ class Layers:
 
     def table_html(self) -> str:
         """The table alone, as HTML."""
-        titles = ("layer", "LayerNorm", "error", "Newton steps of equal error", "GD steps of equal error", "nearest")
+        titles = ("layer", "LayerNorm", "error", "Newton steps", "GD steps", "nearest", "differs by")
         head = "".join(f'<th scope="col">{title}</th>' for title in titles)
         body = "".join(
             f'<tr><th scope="row">{row.layer}</th><td>{"behind" if row.normed else "before"}</td>'
             f"<td>{words.pair(row.error)}</td><td>{_steps(row.newton)}</td><td>{_steps(row.gd)}</td>"
-            f"<td>{html.escape(row.nearest)}, {words.share(row.distance)} off</td></tr>"
+            f"<td>{words.markup(row.nearest)}</td><td>{words.share(row.distance)}</td></tr>"
             for row in self.rows
         )
-        return f'<table class="icl-compare"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        caption = "Read out of each layer: its error, the steps of equal error, the algorithm nearest to its answers"
+        head = f"<caption>{caption}</caption><thead><tr>{head}</tr></thead>"
+        return f'<table class="icl-compare">{head}<tbody>{body}</tbody></table>'
 
     def _repr_html_(self) -> str:
         return f"{self.table_html()}<p>{WARNING}</p>"

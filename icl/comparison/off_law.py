@@ -75,7 +75,7 @@ class OffLaw:
             if off[worst] < 0:
                 cannot.append(each.turn.title)
             elif off[worst] > bound:
-                leaves.append((off[worst], f"{each.turn.title} {each.turn.values[worst]:g} ({_percent(off[worst])})"))
+                leaves.append((off[worst], f"{each.turn.title} = {each.turn.values[worst]:g} ({_percent(off[worst])})"))
             else:
                 stays.append(each.turn.title)
         told = (
@@ -205,7 +205,7 @@ def _gather(turn: Turn, points: list, count: int) -> Turned:
 
 
 def _percent(share: float) -> str:
-    return "over 1000 %" if share > 10 else f"{100 * share:.2g} %"
+    return "over 1000 %" if share > 10 else f"{float(f'{100 * share:.2g}'):g} %"
 
 
 def _scaled(X, y, scale):

@@ -4,6 +4,7 @@ import html
 
 from icl.comparison.off_law import OffLaw
 from icl.comparison.table import Comparison
+from icl.comparison.words import markup
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d1f21; --paper: #fff; --soft: #6b7280; --line: #d8dce2; --mark: #e6f2ee }
@@ -40,7 +41,7 @@ def page(found: Comparison, turned: OffLaw | None, texts: dict[str, str]) -> str
     parts = [
         f"<h1>Which algorithm is {html.escape(found.model)}?</h1>",
         f'<p class="law">{html.escape(found.law)}; {found.prompts:,} prompts, {found.answers} answers each</p>',
-        f'<p class="verdict">{html.escape(found.verdict)}</p>',
+        f'<p class="verdict">{markup(found.verdict)}</p>',
         _figure(texts["distances.svg"], "Distance from each algorithm, with five standard errors."),
         f'<div class="wide">{found.table_html()}</div>',
     ]
@@ -49,7 +50,7 @@ def page(found: Comparison, turned: OffLaw | None, texts: dict[str, str]) -> str
             "One thing about the prompts is turned at a time; the algorithms keep the numbers they had. Dotted: the law"
             " of the table."
         )
-        told = f"<p>{html.escape(turned.verdict)}</p>"
+        told = f"<p>{markup(turned.verdict)}</p>"
         parts += ["<h2>Off this law</h2>", told, _figure(texts["off_law.svg"], caption)]
     if found.layers:
         parts += ["<h2>Layer by layer</h2>", f'<div class="wide">{found.layers.table_html()}</div>']

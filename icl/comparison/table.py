@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from icl.comparison.algorithms import Family
 from icl.comparison.layers import Layers
-from icl.comparison.words import ROUNDING, many, pair, share
+from icl.comparison.words import ROUNDING, many, markup, pair, share
 from icl.estimates import Estimate
 from icl.files import csv_text
 
@@ -95,7 +95,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         layers = self.layers._repr_html_() if self.layers else ""
-        return f"{self.table_html()}<p>{html.escape(self.verdict)}</p>{layers}"
+        return f"{self.table_html()}<p>{markup(self.verdict)}</p>{layers}"
 
     def _repr_mimebundle_(self, **_) -> dict:
         return {"text/html": self._repr_html_(), "text/plain": str(self)}
@@ -191,6 +191,6 @@ def _filled(cells, widths) -> list[str]:
 
 
 def _line(cells, named: bool) -> str:
-    first, *others = (html.escape(cell).replace("λ_max", "λ<sub>max</sub>") for cell in cells)
+    first, *others = map(markup, cells)
     marked = ' class="icl-named"' if named else ""
     return f'<tr{marked}><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in others)}</tr>'

@@ -1,5 +1,6 @@
 """Numbers in words: means to the first digit of their standard error, distances in percent, large counts."""
 
+import html
 import math
 
 from icl.estimates import Estimate
@@ -21,6 +22,7 @@ def pair(found: Estimate, times: float = 1.0) -> str:
         return "over a million"
     if not error > 1e-4 * abs(mean):
         return f"{mean:.4g}"
+    error = float(f"{error:.1g}")
     digits = -math.floor(math.log10(error))
     return f"{mean:.{max(digits, 0)}f} ± {error:.1g}" if digits < 7 else f"{mean:.1e} ± {error:.0e}"
 
@@ -30,3 +32,8 @@ def many(count: float) -> str:
     if count > 1e9:
         return "over a billion"
     return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def markup(text: str) -> str:
+    """A name or sentence as HTML, with its index lowered."""
+    return html.escape(text).replace("λ_max", "λ<sub>max</sub>")

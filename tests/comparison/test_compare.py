@@ -1,6 +1,7 @@
 """The comparison names what it was not told: algorithms as functions, modules, estimators and constructions."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -8,9 +9,13 @@ import torch
 
 from icl.comparison import adapters
 from icl.comparison.compare import compare, described
-from icl.comparison.models import every_prefix, many_queries
+from icl.comparison.measure import fitted, measure
+from icl.comparison.models import as_model, every_prefix, many_queries
 from icl.comparison.questions import SequenceLaw, sequences
+from icl.comparison.table import prompts_needed
+from icl.comparison.words import markup, pair
 from icl.constructions.newton_transformer import design_a, design_a_prime
+from icl.estimates import Estimate
 from icl.prompts import PromptLaw
 from icl.solvers import linear, prefixes, queries
 from icl.solvers.iterations import online_gradient_descent
@@ -208,3 +213,34 @@ def test_laws_of_ones_own(rng):
         sequences("linear", rng, 3, 4)
     with pytest.raises(InputError, match="prompts must be"):
         compare(ridge(1.0), LAW, prompts=10)
+
+
+def test_the_prompts_that_a_table_asks_for_suffice_nine_times_in_ten(rng):
+    """The nearest is ridge with the model's own penalty, the other the law's; the model rounds its labels."""
+    model = as_model(lambda X, y, q: ridge(0.7)(X, np.round(y), q), "rounded")
+    found, _ = fitted(model, LAW, rng, 5)
+    two = [family for family in found if family.key in ("bayes", "ridge")]
+    asked = lambda prompts: measure(model, LAW, two, prompts, rng, queries=5).farther(0, 1)
+    prompts = prompts_needed(asked(4000))
+    told = [found.mean > 5 * found.stderr for found in map(asked, [prompts] * 80)]
+    assert 100 < prompts < 1000 and 0.75 < np.mean(told) < 0.99
+
+
+def test_ten_thousand_prompts_at_twenty_covariates_take_seconds():
+    law, began = PromptLaw.isotropic(20, 40, 0.25), time.process_time()
+    found = compare(ridge(0.25), law, prompts=10_000)
+    assert time.process_time() - began < 30  # seconds of one core; 8 where this was written
+    assert found.named.key == "bayes" and len([name for family in found.families for name in family.names]) > 100
+
+
+def test_a_model_of_token_matrices_needs_no_adapter():
+    class Step(torch.nn.Module):
+        def forward(self, E):
+            return attention(0.05)(E)
+
+    assert compare(Step(), LAW, **FEW).named.name == "one GD step, eta = 0.05 (fitted)"
+
+
+def test_numbers_in_words():
+    assert pair(Estimate(0.149, 0.0097, 9)) == "0.15 ± 0.01" and pair(Estimate(2.0, 0.0, 9)) == "2"
+    assert markup("S/λ_max² < 1") == "S/λ<sub>max</sub>² &lt; 1"
