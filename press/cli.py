@@ -13,6 +13,7 @@ from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import PROFILES, check_profile
 from icl.validation import InputError
+from press.compare import compare
 from press.layout import BASELINES, HTML, NOTEBOOKS, ROOT, WorkflowError, run_folder
 
 profile_option = click.option(
@@ -236,13 +237,7 @@ def sync():
         )
 
 
-@commands.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def compare(arguments):
-    """Say which algorithm a model of your own is, and write a page about it; --help tells more."""
-    from icl.comparison import command  # torch comes with it, if the model needs it
-
-    command.main(arguments)
+commands.add_command(compare)
 
 
 def main() -> None:

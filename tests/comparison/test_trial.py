@@ -66,6 +66,6 @@ def test_what_is_no_model():
     class Estimator:
         pass
 
-    for thing, words in ((Estimator, "not a class"), (3, "not int"), (lambda E: E, "not 1 arguments")):
+    for thing, words in ((Estimator, "not a class"), (3, "not int"), (lambda X: X, "not 1 arguments")):
         with pytest.raises(InputError, match=words):
             as_model(thing)

@@ -7,7 +7,7 @@ from docutils.core import publish_doctree
 from docutils.nodes import literal, literal_block
 
 import icl
-from press.docstrings import as_rst
+from press.docstrings import as_rst, readable
 from press.layout import ROOT
 from press.pages import reference
 
@@ -58,3 +58,7 @@ def test_the_five_lines_run(capsys):
     said = capsys.readouterr().out
     first, second = map(float, said.splitlines()[0].split())
     assert first == pytest.approx(second) and "It is one GD step" in said
+
+
+def test_signatures_have_no_addresses():
+    assert readable("(f = <function gauss at 0x7f3a>, g=<function h>, x: int = 3)") == "(f = gauss, g=h, x: int = 3)"
