@@ -199,6 +199,8 @@ for name, models, keys in (
         models, law, keys, budget.counted, stream(name)
     )
     counted[f"compare.{name}"] = 0, off, near
+if n == 1:
+    counted["compare.gd_steps"] = 0, chapter.ONE_EXAMPLE["gd_steps"]
 fitted = {
     key: family.values
     for found in (ridge, one_step)
@@ -359,7 +361,10 @@ ledger.number("encoder_distance", encoder_distance.mean)
 ledger.number("encoder_n", its_law.n)
 ledger.number("bug_more", forgetful.worse.mean)
 ledger.claims({
-    "compare.bug": (0.001, forgetful.named.distance),
+    "compare.bug": (
+        0.001,
+        forgetful.named.distance if n > 1 else chapter.ONE_EXAMPLE["bug"],
+    ),
     "compare.encoder": (0.1, encoder_distance),
     "compare.encoder_off_law": (0.5, by_scale.at(4.0)),
     "compare.lstm": (0.1, lstm.named.distance),
