@@ -409,7 +409,8 @@ ledger.claims({
 # - A family it does not hold cannot be named. «None of these» is meant literally.
 # - A read-out of a layer can know more than the algorithm has computed, as chapter 7's probes do on a transformer whose
 #   algorithm is known. Step counts of layers are bounds.
-# - The number of prompts that would do assumes that the difference is what it seems to be.
+# - The number of prompts that would do assumes that the difference is what it seems to be; where that is only two standard
+#   errors large, the number can be wrong by a factor of two.
 
 # %% tags=["hide-input"]
 ledger.save()

@@ -7,6 +7,7 @@ from icl.chapters.your_own_model import experiments as chapter
 from icl.comparison.table import prompts_needed
 from icl.estimates import Estimate
 from icl.prompts import PromptLaw
+from icl.solvers import linear
 
 LAW = PromptLaw.isotropic(3, 9, 0.5)
 
@@ -42,3 +43,6 @@ def test_newton_steps_are_counted(rng):
     models = {k: chapter.newton_model(LAW, k) for k in (1, 3)}
     off, near = chapter.miscounted(models, LAW, ("newton_fixed", "newton"), 120, rng)
     assert off == 0 and near > 0
+    ridge = lambda X, y, x_query: (linear.ridge(X, y, 0.5) * x_query).sum(1)
+    off, _ = chapter.miscounted({3: ridge}, LAW, ("newton_fixed", "newton"), 120, rng)
+    assert off > 900, "what is not named so has no count"
