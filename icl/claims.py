@@ -15,12 +15,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from icl.estimates import DRIFT
 from icl.files import json_number
 
 STANDARD_ERRORS = 5.0
 HOLDS, UNDECIDED, FAILS, NOT_RUN = "holds", "undecided", "fails", "not run at this profile"
-# Drift: how far a number may move from the committed baseline, relative to its size, by how it was measured.
-DRIFT = {"exact": 1e-9, "monte-carlo": 1e-9, "trained": 1e-5}
 _SIGNS = {"equal": "=", "at most": "≤", "at least": "≥"}
 Method, Relation = Literal[tuple(DRIFT)], Literal[tuple(_SIGNS)]
 

@@ -7,6 +7,9 @@ import numpy as np
 
 from icl.validation import check_count
 
+# Drift: how far a number may move from the committed baseline, relative to its size, by how it was measured.
+DRIFT = {"exact": 1e-9, "monte-carlo": 1e-9, "trained": 1e-5}
+
 
 @dataclass(frozen=True)
 class Estimate:

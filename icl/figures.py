@@ -17,9 +17,8 @@ from matplotlib import font_manager
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure as Canvas
 
-from icl.claims import DRIFT
+from icl.estimates import DRIFT
 from icl.files import csv_text, sha256, write_atomically
-from icl.ledger import FigureRecord
 from icl.validation import InputError
 
 # One colour per predictor throughout the book (Okabe and Ito's colour-blind-safe palette, adjusted so that
@@ -145,8 +144,10 @@ class Figure:
             if np.ndim(column) != 1:
                 raise InputError(f"the column {name!r} of {self.name} must be 1-D, not {np.ndim(column)}-D.")
 
-    def write(self, folder: Path) -> FigureRecord:
-        """Write `<name>.svg` and `<name>.csv` into `folder`; returns what the ledger says of them."""
+    def write(self, folder: Path):
+        """Write `<name>.svg` and `<name>.csv` into `folder`; returns the `ledger.FigureRecord` of them."""
+        from icl.ledger import FigureRecord  # drawing needs no ledger, and the library installs without what it needs
+
         files = {"svg": self.svg(), "csv": self.csv()}
         for suffix, content in files.items():
             write_atomically(folder / f"{self.name}.{suffix}", content)

@@ -105,7 +105,7 @@ def dumps(content: dict) -> str:
 
 
 def json_number(value):
-    """`value`, but NaN and ±infinity as the texts «nan», «inf» and «-inf», since JSON has no such numbers."""
+    """`value`, but NaN and ±infinity as texts, which JSON has no numbers for."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 

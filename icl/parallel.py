@@ -10,9 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import partialmethod
 
-from joblib import Parallel, delayed, parallel_config
-from tqdm import tqdm
-
 from icl.validation import InputError
 
 
@@ -22,6 +19,11 @@ def each(function: Callable, arguments: Sequence[tuple], *, label: str | None = 
     What is computed does not depend on how many there are, as long as `function` draws only from generators among its
     arguments. Raises what `function` raises, and InputError when the system kills one of the processes.
     """
+    try:
+        from joblib import Parallel, delayed, parallel_config
+        from tqdm import tqdm
+    except ModuleNotFoundError:  # the library alone: one after the other, with the same results
+        return [function(*values) for values in arguments]
     jobs = (delayed(function)(*values) for values in arguments)
     processes = cores() if len(arguments) > 1 else 1
     threads = None if "OMP_NUM_THREADS" in os.environ else 1
@@ -56,6 +58,8 @@ def _begin(parent: int) -> None:
     """Of a worker: no bars and no workers of its own, interrupts left to its parent, and an end with it."""
     os.environ["ICL_CORES"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter sends it to all processes when a kernel ends
+    from tqdm import tqdm
+
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -1,13 +1,12 @@
 """The typed parameters of an experiment: what every chapter takes, and a chapter's own from its table in TOML."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from icl.validation import InputError
+from icl.validation import InputError, nearest, short
 
 LARGEST_PROMPT = 200_000  # covariate entries, n · d
 PROFILES = ("quick", "standard", "paper")
@@ -76,18 +75,6 @@ def check_profile(name: str) -> str:
             f"there is no profile {short(name)}{nearest(name, PROFILES)}; profiles: {', '.join(PROFILES)}."
         )
     return name
-
-
-def short(value) -> str:
-    """`value` as Python writes it, cut where it would fill the screen, and printable whatever it holds."""
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= 60 else f"{text[:45]}… ({len(text)} characters)"
-
-
-def nearest(name, known) -> str:
-    """The question whether the nearest of the `known` names was meant, or nothing where none is near."""
-    close = get_close_matches(name, list(known), n=1, cutoff=0.4)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _parsed(schema, owner, text: str) -> tuple[str, object]:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from icl.validation import InputError, check_count, check_covariance, check_nonnegative, check_vector
+from icl.validation import InputError, check_count, check_covariance, check_generator, check_nonnegative, check_vector
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,9 @@ class PromptLaw:
         return replace(self, beta_star=scale * self.beta_star, Psi=scale**2 * self.Psi, sigma2=scale**2 * self.sigma2)
 
     def sample(self, rng: np.random.Generator, B: int) -> Prompts:
-        """Draw B independent prompts from `rng` (float64; B ≥ 1, else InputError)."""
+        """Draw B independent prompts from `rng` (float64; B ≥ 1 and a generator, else InputError)."""
         B, n, d = check_count("B", B), self.n, self.d
+        check_generator(rng)
         root_H, root_Psi = self.roots
         covariates = rng.standard_normal((B, n + 1, d)) @ root_H
         beta = self.beta_star + rng.standard_normal((B, d)) @ root_Psi

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl.prompts import Prompts
-from icl.validation import InputError, check_count, check_nonnegative
+from icl.validation import InputError, check_count, check_generator, check_nonnegative
 
 HIDDEN = 16  # hidden units of the network; its law depends on them only through KAPPA at second order
 KAPPA = 1.0  # m s_a² s_w² of the network: E f² = KAPPA d / 2
@@ -177,7 +177,11 @@ class TargetLaw:
         check_count("d", self.d), check_count("n", self.n), check_nonnegative("sigma2", self.sigma2)
 
     def sample(self, rng: np.random.Generator, B: int) -> Prompts:
-        """Draw B independent prompts (float64); `beta` is None, for f need not be a vector."""
+        """Draw B independent prompts (float64); `beta` is None, for f need not be a vector.
+
+        Raises InputError for B < 1 and what is no generator.
+        """
+        check_generator(rng)
         x = self.covariates(rng, (check_count("B", B), self.n + 1, self.d))
         y = self.family(x, rng) + np.sqrt(self.sigma2) * rng.standard_normal(x.shape[:2])
         return Prompts(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1], None)

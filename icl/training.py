@@ -7,7 +7,6 @@ checkpoint.
 
 import hashlib
 import math
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,8 @@ import torch
 from scipy.optimize import minimize
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
-from tqdm import tqdm
 
-from icl import checkpoints
+from icl import checkpoints, progress
 from icl.optimisers import Optimiser, Schedule
 from icl.validation import InputError, check_count
 
@@ -104,7 +102,7 @@ def train(
     run = _Run(model, optimiser, schedule, rng, curve, _identity(model, schedule, rng))
     first = run.restore(checkpoint) if checkpoint is not None and Path(checkpoint).exists() else 0
     last = schedule.steps if until is None else min(until, schedule.steps)
-    with tqdm(total=last, initial=first, desc=label, file=sys.stderr, mininterval=0.5) as bar:
+    with progress.bar(last, label, initial=first) as bar:
         for step in range(first, last):
             value = loss(step)
             curve[step] = value.item()

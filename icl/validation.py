@@ -1,6 +1,7 @@
 """Input checks: each turns a bad argument into one sentence that says what to do."""
 
 import math
+from difflib import get_close_matches
 from numbers import Integral, Real
 
 import numpy as np
@@ -8,6 +9,18 @@ import numpy as np
 
 class InputError(ValueError):
     """A bad argument, said in one sentence for the person who gave it."""
+
+
+def short(value) -> str:
+    """`value` as Python writes it, cut where it would fill the screen, and printable whatever it holds."""
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= 60 else f"{text[:45]}… ({len(text)} characters)"
+
+
+def nearest(name, known) -> str:
+    """The question whether the nearest of the `known` names was meant, or nothing where none is near."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.4)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def check_count(name: str, value, *, least: int = 1) -> int:
@@ -27,6 +40,22 @@ def check_nonnegative(name: str, value) -> float:
 def check_vector(name: str, value, d: int) -> np.ndarray:
     """Return `value` as a float64 array of shape (d,); raise InputError otherwise or if not finite."""
     return check_array(name, value, (d,))
+
+
+def check_generator(rng) -> np.random.Generator:
+    """Return `rng`; raise InputError unless it is a generator of NumPy's."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a generator, such as np.random.default_rng(0), not {short(rng)}.")
+    return rng
+
+
+def check_contexts(X, y) -> tuple[np.ndarray, np.ndarray]:
+    """Return X (B, n, d) and y (B, n) as arrays; raise InputError for other shapes, as those of one prompt alone."""
+    X, y = np.asarray(X), np.asarray(y)
+    if X.ndim != 3 or y.shape != X.shape[:2]:
+        single = "; for one prompt give X[None] and y[None]" if X.ndim == 2 and y.shape == X.shape[:1] else ""
+        raise InputError(f"X must be (prompts, n, d) and y (prompts, n), not {X.shape} and {y.shape}{single}.")
+    return X, y
 
 
 def check_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:

@@ -13,6 +13,7 @@ from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import PROFILES, check_profile
 from icl.validation import InputError
+from press.compare import compare
 from press.layout import BASELINES, HTML, NOTEBOOKS, ROOT, WorkflowError, run_folder
 
 profile_option = click.option(
@@ -234,6 +235,9 @@ def sync():
             f"no chapter has the notebook {', '.join(others)}: its number and its folder's name are those of an "
             f"icl/chapters/NAME/chapter.toml; trials/tiny_chapter has an example."
         )
+
+
+commands.add_command(compare)
 
 
 def main() -> None:

@@ -115,7 +115,8 @@ def page_sources() -> list[str]:
     folders = (ROOT / "book", ROOT / "press", BASELINES, MEASUREMENTS)
     sources = {path for folder in folders for path in folder.rglob("*.*") if path.is_file() and path.suffix != ".pyc"}
     sources |= {file for chapter in CHAPTERS.values() for file in chapter.folder.glob("*.*") if file.suffix != ".py"}
-    sources |= {ROOT / f"icl/{name}.py" for name in ("claims", "ledger", "figures", "chapters/citations")}
+    sources |= {path for path in (ROOT / "icl").rglob("*.py") if "chapters" not in path.parts}  # their docstrings
+    sources |= {ROOT / "icl/chapters/citations.py"}
     sources |= {
         ROOT / name for name in ("_config.yml", "_toc.yml", "CITATION.cff", "pyproject.toml", "requirements.lock")
     }

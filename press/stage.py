@@ -16,7 +16,7 @@ from icl.chapters import CHAPTERS
 from icl.files import write_atomically
 from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT, repository
-from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made, moved
+from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made, moved, reference
 from press.pages.all_claims import measured_against_predicted
 from press.pages.chapter import chapter_page, framed
 
@@ -64,6 +64,9 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
         "notebooks": downloads.notebooks(repository()),
         "pdf": _raw(downloads.pdf()),
         "bibtex": downloads.bibtex(),
+        "names": reference.names(),
+        "modules": reference.overview(),
+        "reference": reference.reference(),
     }
 
 

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from icl.validation import InputError, check_count, check_covariance, check_nonnegative, check_vector
+from icl.prompts import PromptLaw
+from icl.solvers import linear
+from icl.validation import (
+    InputError,
+    check_contexts,
+    check_count,
+    check_covariance,
+    check_generator,
+    check_nonnegative,
+    check_vector,
+)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, "3", None, True, float("nan")])
@@ -59,3 +69,19 @@ def test_the_least_allowed_values_are_allowed():
     assert check_nonnegative("sigma2", 0) == 0 and check_count("n", 1) == 1 and check_count("n", 2, least=2) == 2
     with pytest.raises(InputError, match="at least 2"):
         check_count("n", 1, least=2)
+
+
+def test_contexts_are_many():
+    X, y = check_contexts(np.ones((2, 3, 4)).tolist(), np.ones((2, 3)))
+    assert X.shape == (2, 3, 4) and y.shape == (2, 3)
+    with pytest.raises(InputError, match=r"not \(3, 4\) and \(3,\); for one prompt give X\[None\] and y\[None\]"):
+        linear.ridge(np.ones((3, 4)), np.ones(3), 1.0)
+    with pytest.raises(InputError, match=r"not \(2, 3, 4\) and \(3, 2\)\."):
+        linear.least_squares(np.ones((2, 3, 4)), np.ones((3, 2)))
+
+
+def test_generators_are_asked_for():
+    rng = np.random.default_rng(0)
+    assert check_generator(rng) is rng
+    with pytest.raises(InputError, match="such as np.random.default_rng\\(0\\), not 0"):
+        PromptLaw.isotropic(2, 3, 0.1).sample(0, 5)

@@ -14,9 +14,9 @@ from pydantic import Field, ValidationError
 from icl import ledger, parameters
 from icl.claims import Method, Relation, Strict
 from icl.ledger import Ledger
-from icl.parameters import Parameters, nearest, short
+from icl.parameters import Parameters
 from icl.randomness import Streams
-from icl.validation import InputError
+from icl.validation import InputError, nearest, short
 
 _OPTIONAL = {"all_cores": False, "reads": [], "carried": [], "parameters": {}}  # of a chapter
 

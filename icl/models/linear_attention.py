@@ -17,7 +17,9 @@ from icl.validation import InputError, check_count
 
 
 class LinearSelfAttention(nn.Module):
-    """W_K, W_Q : (key_size, d+1); W_V, W_P : (value_size, d+1).
+    """One layer of linear self-attention, its four matrices the weights.
+
+    W_K, W_Q : (key_size, d+1); W_V, W_P : (value_size, d+1).
 
     `d` ≥ 1 covariates; `key_size` and `value_size` default to d+1. `normalised` divides by n.
     `init` "small" draws every entry N(0, scale²); "label_path" adds to that an open path from the labels

@@ -1,0 +1,46 @@
+"""How far two sets of answers are apart, and the one number of an algorithm at which it comes nearest to a model."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from icl.comparison.questions import Questions
+
+_GRID = 33  # values tried before the search
+_WORK = 40_000  # numbers that one evaluation may touch
+
+
+def farness(apart: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """√(m / (m + s)) of mean squared differences and sizes, arrays that broadcast to one shape; 0 where both are 0."""
+    return np.sqrt(np.divide(apart, apart + size, out=np.zeros_like(apart), where=apart > 0))
+
+
+class Fit:
+    """A model's answers (P, R) to some questions, as many of them as an evaluation can afford."""
+
+    def __init__(self, questions: Questions, answers: np.ndarray):
+        few = max(32, min(len(answers), _WORK // questions.prefixes.eigenvalues[0].size))
+        self.questions, self._answers = questions.part(slice(few)), answers[:few]
+        self._size = (self._answers**2).mean(1)
+        self.largest = float(np.median(self.questions.prefixes.largest))
+
+    def best(self, answer: Callable[[Questions, float], np.ndarray], low: float, high: float) -> float:
+        """The number between low and high at which `answer(questions, number)`, (P, R), is least far from the model."""
+        return least(lambda number: self._far(answer(self.questions, number)), low, high)
+
+    def _far(self, predicted) -> float:
+        apart = np.nan_to_num(((predicted - self._answers) ** 2).mean(1), nan=1e100, posinf=1e100)
+        return float(farness(apart, self._size).mean())
+
+
+def least(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function of one positive number is least: a grid in its logarithm, then Brent beside the best point."""
+    grid = np.geomspace(low, high, _GRID)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.nan_to_num([function(point) for point in grid], nan=np.inf)
+        k = int(np.argmin(values))
+        bounds = np.log(grid[[max(k - 1, 0), min(k + 1, _GRID - 1)]])
+        search = lambda z: function(float(np.exp(z)))
+        found = minimize_scalar(search, bounds=bounds, method="bounded", options={"xatol": 1e-10})
+    return float(np.exp(found.x)) if found.fun < values[k] else float(grid[k])
