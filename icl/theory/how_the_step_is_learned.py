@@ -1,9 +1,10 @@
 r"""How gradient flow learns the step of linear attention: one drop for a merged key–query matrix, stairs for two.
 
-Prompts have covariates N(0, H), tasks N(0, I), noise sigma2; λ_1 ≥ … ≥ λ_d are the eigenvalues of H, tau = tr H + sigma2,
-and Gamma is the matrix of the learned step x' Gamma X'y / n. Its risk falls along the flow of −½ ∇ of the risk. On an
-eigenvector the best entry of Gamma is γ = n / ((n+1) λ + tau), and it lowers the risk by the summand λ² γ of eq. (5.2).
-Zhang, Singh, Latham and Saxe (2025) have the stairs and the drop without noise; noise and the proofs are this book's.
+Prompts have covariates N(0, H), tasks N(0, I), noise sigma2; λ_1 ≥ … ≥ λ_d are the eigenvalues of H and
+tau = tr H + sigma2. Gamma is the matrix of the learned step x' Gamma X'y / n; time is that of the flow of minus half
+the slope of its risk. On an eigenvector the best entry of Gamma is γ = n / ((n+1) λ + tau); it lowers the risk by λ² γ,
+the summand of eq. (5.2). Zhang, Singh, Latham and Saxe (2025) have stairs and drop without noise; noise and the proofs
+are this book's.
 """
 
 import numpy as np

@@ -1,16 +1,13 @@
-"""Chapter 8: the flow of heads and of a merged matrix from small starts, where it rests, and what low rank can reach."""
+"""Chapter 8: the flow of heads and of a merged matrix from small starts, and where it rests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from scipy.integrate import solve_ivp
-from scipy.optimize import brentq, least_squares, minimize
+from scipy.optimize import brentq
 
-from icl.estimates import Estimate, NotRun, monte_carlo
-from icl.models.exact_risk import ExactRisk
-from icl.models.gd_beta_model import effective
+from icl.estimates import NotRun
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.theory import how_the_step_is_learned as theory
@@ -51,9 +48,9 @@ def spectra(d: int, slope: float) -> dict[str, np.ndarray]:
     return {name: shape / shape.sum() for name, shape in shapes.items()}
 
 
-def diagonal_law(h: np.ndarray, n: int, sigma2: float) -> PromptLaw:
+def diagonal_law(h, n: int, sigma2: float) -> PromptLaw:
     """Covariates N(0, diag(h)), h (d,), tasks N(0, I): every H in the coordinates of its eigenvectors."""
-    return PromptLaw(n, np.diag(h), np.eye(len(h)), np.zeros(len(h)), sigma2)
+    return PromptLaw(n, np.diag(np.array(h)), np.eye(len(h)), np.zeros(len(h)), sigma2)
 
 
 def unit(law: PromptLaw) -> float:
@@ -125,6 +122,17 @@ def drop_horizon(law: PromptLaw) -> float:
     return 60 / np.linalg.norm(h**2) + 60 / slowest
 
 
+def drops(law: PromptLaw, velocity: Velocity, value: Callable[[Parts], float], stream) -> tuple[list[int], list[float]]:
+    """How often a merged matrix stops between start and end, and where it ends, from three small random starts."""
+    counts, ends = [], []
+    for k in range(3):
+        path = follow(velocity, small_matrix(law, START, stream("merged", k)), drop_horizon(law))
+        risks = np.array([value(path.at(j)) for j in range(len(path.times))])
+        counts.append(len(stops(risks, path.speed)) - 2)
+        ends.append(float(risks[-1]))
+    return counts, ends
+
+
 def last_move(times: np.ndarray, risks: np.ndarray) -> float:
     """The last of the times (T,) at which a hundredth of the whole descent (T,) is still to come."""
     return float(times[np.flatnonzero(risks > risks[-1] + 0.01 * (risks[0] - risks[-1]))[-1]])
@@ -167,58 +175,9 @@ def crossing(path: Path, value: Callable[[Parts], float], level: float) -> float
     return float(brentq(lambda t: value(path.between(t)) - level, path.times[k - 1], path.times[k], rtol=1e-14))
 
 
-def over_prompts(law: PromptLaw, guess, count: int, rng: np.random.Generator) -> Estimate:
-    """Mean of (guess − y)² over random prompts; guess(X (n, d), y (n,), x (d,)) takes one prompt or a stack of them."""
-
-    def costs(B):
-        prompts = law.sample(rng, B)
-        return (guess(prompts.X, prompts.y, prompts.x_query) - prompts.y_query) ** 2
-
-    return monte_carlo(costs, count, chunk=max(100, 1_000_000 // (law.n * law.d)))
-
-
-def half_slope(law: PromptLaw, parts: Parts) -> Parts:
-    """Minus half the risk's gradient by v (m,), Q and K (m, R, d), from automatic differentiation of `ExactRisk`."""
-    v, Q, K = leaves = [torch.from_numpy(np.array(part)).requires_grad_() for part in parts]
-    Gamma = torch.einsum("m,mri,mrj->ij", v, Q, K)
-    risk = ExactRisk(law)(effective(torch.zeros(law.d, dtype=torch.float64), Gamma))
-    return tuple(-part.numpy() / 2 for part in torch.autograd.grad(risk, leaves))
-
-
-def least_of_rank(risk, d: int, rank: int, restarts: int, rng: np.random.Generator) -> float:
-    """The least risk(Gamma) over Gamma = A'B, A and B (rank, d), that L-BFGS finds; `risk` gives value and slope."""
-    if rank == 0:
-        return risk(np.zeros((d, d)))[0]
-
-    def at(entries):
-        A, B = entries.reshape(2, rank, d)
-        value, slope = risk(A.T @ B)
-        return value, np.concatenate([(B @ slope.T).ravel(), (A @ slope).ravel()])
-
-    options = dict(maxiter=5000, maxfun=20_000, ftol=0.0, gtol=1e-12, maxcor=30)
-    starts = rng.standard_normal((restarts, 2 * rank * d))
-    return min(minimize(at, start, jac=True, method="L-BFGS-B", options=options).fun for start in starts)
-
-
-def resting_points(velocity: Velocity, law: PromptLaw, count: int, rng: np.random.Generator) -> list[Parts]:
-    """Points where the velocity of d rank-one heads vanishes, found by least squares from `count` random starts.
-
-    Starts are of the size of the ends; some heads are begun at 0, so that points with few heads are found too. Kept is
-    where the velocity is below 1e-12 of its size at the start.
-    """
-    d, alpha, found = law.d, unit(law), []
-    shapes, cuts = [(d,), (d, 1, d), (d, 1, d)], [d, d + d * d]
-    split = lambda state: [part.reshape(shape) for part, shape in zip(np.split(state, cuts), shapes, strict=True)]
-    field = lambda state: np.concatenate([part.ravel() for part in velocity(*split(state))])
-    for k in range(count):
-        alive = (rng.permutation(d) <= k % d).astype(float)
-        start = np.concatenate([
-            alpha * alive * rng.standard_normal(d), *(alpha * np.repeat(alive, d) * rng.standard_normal((2, d * d)))
-        ])  # fmt: skip
-        end = least_squares(field, start, xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=300)
-        if np.abs(end.fun).max() <= 1e-12 * np.abs(field(start)).max():
-            found.append(tuple(split(end.x)))
-    return found
+def sampled(path: Path, value: Callable[[Parts], float], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`times` (T,) and `value(parts)` there, (T,), the path's last beyond its end: a curve to draw."""
+    return times, np.array([value(path.between(min(t, path.times[-1]))) for t in times])
 
 
 def slope_of(x, y) -> float:

@@ -34,7 +34,7 @@ def explorable(parameters: Parameters) -> Explorable:
             "least": Number("least risk"),
             "top": Number("risk of predicting 0", "zero"),
         },
-        f"At the parameters of this run the risk comes down from {stairs[0]:.4f} to {stairs[-1]:.4f} over "
-        f"{d} stairs; from a start of {start:g} the first is climbed at time {times[0]:.0f}, the last at {times[-1]:.0f}.",
+        f"At the parameters of this run the risk comes down from {stairs[0]:.4f} to {stairs[-1]:.4f} over {d} "
+        f"stairs; from a start of {start:g} the first is climbed at time {times[0]:.0f}, the last at {times[-1]:.0f}.",
         {"slope": slope, "start": start, "d": d, "n": n, "sigma2": sigma2},
     )

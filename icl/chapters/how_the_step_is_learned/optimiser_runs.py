@@ -1,4 +1,4 @@
-"""Chapter 8: heads trained on the exact risk by plain descent, Adam and Muon, and how long each stands on the stairs."""
+"""Chapter 8: heads trained on the exact risk by plain descent, Adam and Muon: do they stand on the stairs?"""
 
 from dataclasses import dataclass
 
@@ -57,7 +57,7 @@ def with_torch(law: PromptLaw, start: Parts, name: str, rate: float) -> Descent:
 def plain(law: PromptLaw, velocity: Velocity, risk, start: Parts, *, most: int = 100_000) -> Descent:
     """Gradient descent, the flow in steps a fifth of the largest stable one, until 10⁻⁴ of the descent is left.
 
-    `risk(parts)` is the risk of the parts: values v (m,), queries and keys (m, 1, d); after `most` steps it ends anyhow.
+    `risk(parts)` is that of values v (m,), queries and keys (m, 1, d); after `most` steps it ends anyhow.
     """
     h = np.diag(law.H)
     gamma = theory.best_entries(h, law.n, law.sigma2)

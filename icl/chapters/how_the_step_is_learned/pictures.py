@@ -53,7 +53,9 @@ def ranks(curves: dict[int, Curve], stairs: np.ndarray) -> Figure:
         axis.set(xscale="log", xlabel="time", ylabel="risk", xlim=(1.0, max(curve[0][-1] for curve in curves.values())))
         axis.legend(loc="center left", bbox_to_anchor=(1.06, 0.5))
     columns = {"stair": stairs}
-    columns |= {f"{name}_{R}": part for R, curve in curves.items() for name, part in zip(("time", "risk"), curve)}
+    columns |= {
+        f"{name}_{R}": part for R, curve in curves.items() for name, part in zip(("time", "risk"), curve, strict=True)
+    }
     alt = (
         "Risk against time on a logarithmic axis, one curve for every rank of a single head. Each falls and then stays:"
         " rank one on the first dashed stair below the start, rank two on the second, and so on."
@@ -107,8 +109,8 @@ def optimisers(runs: dict[str, dict[float, Descent]], stairs: np.ndarray) -> Fig
         axes[0].set_ylabel("risk")
         axes[0].legend(loc="lower left", fontsize=9)
     alt = (
-        "Three panels with the risk against training steps over dotted stairs. Gradient descent from small starts stands"
-        " on the stairs; Adam and Muon, from the same starts, fall through them in one go."
+        "Three panels with the risk against training steps over dotted stairs. Gradient descent from small starts"
+        " stands on the stairs; Adam and Muon, from the same starts, fall through them in one go."
     )
     return Figure("optimisers", figure, {_plain(k): v for k, v in columns.items()}, alt, method="trained")
 
