@@ -149,16 +149,13 @@ def apart(law):
 # %% tags=["hide-input"]
 rng = stream("random heads")
 three = rng.standard_normal(3), *rng.standard_normal((2, 3, 2, small))
-on_prompts = searches.over_prompts(
-    law, lambda *prompt: layer(*three, *prompt), budget.prompts, rng
-)
+guess = lambda *prompt: layer(*three, *prompt)
+on_prompts = searches.over_prompts(law, guess, budget.prompts, rng)
 formula, without = (risk(law, product(*three), on) for on in (1, 0))
 exchanged = lambda v, Q, K: [apart(law)(v, Q, K)[k] for k in (0, 2, 1)]
 off = [searches.off_slope(f, law, three) for f in (apart(law), exchanged)]
-ledger.claims({
-    "learning.risk": (formula, on_prompts, without),
-    "learning.velocity": (0, *off),
-})
+of_risk, of_flow = (formula, on_prompts, without), (0, *off)
+ledger.claims({"learning.risk": of_risk, "learning.velocity": of_flow})
 
 # %% [markdown]
 # ## One matrix: one drop
@@ -346,29 +343,23 @@ ledger.number("last_over_first", climb_times[-1] / climb_times[0])
 nearest = lambda levels: np.abs(resting[:, None] - levels).min(1).max()
 relative = lambda times: np.abs(times / climb_times - 1).max()
 sets = nearest(resting_levels(few_lam, n, sigma2)), nearest(stairs(few))
-checked = {
-    f"stairs.{name}": [
-        chapter.missed(levels, stairs(problems[name], one)) for one in (1, 0)
-    ]
-    for name, levels in found.items()
-}
-checked["stairs.resting_points"] = sets
+checked = {"stairs.resting_points": sets}
 checked["stairs.times"] = relative(seen_times), relative(1 / (a0 * lam**2))
+for name, levels in found.items():
+    right, wrong = (stairs(problems[name], one) for one in (1, 0))
+    to_both = chapter.missed(levels, right), chapter.missed(levels, wrong)
+    checked[f"stairs.{name}"] = to_both
 ledger.claims({name: (0, *pair) for name, pair in checked.items()})
 
 # %% tags=["hide-input", "remove-output"]
+of_heads = lambda parts: risk(law, product(*parts))
 shown, risks, stops = come_down(law, 0.01, stream("picture"), rtol=1e-10)
 start = chapter.small_matrix(law, 0.01, stream("picture, merged"))
 fall = chapter.follow(merged(law), start, chapter.drop_horizon(law))
-late, of_heads = (
-    chapter.last_move(shown.times, risks),
-    lambda parts: risk(law, product(*parts)),
-)
-times = np.geomspace(0.3, 2 * late, 500)
-curves = (
-    chapter.sampled(shown, of_heads, times),
-    chapter.sampled(fall, of_matrix, times),
-)
+late = chapter.last_move(shown.times, risks)
+both = (shown, of_heads), (fall, of_matrix)
+grid = np.geomspace(0.3, 2 * late, 500)
+curves = [chapter.sampled(*one, grid) for one in both]
 Gammas = product(*(part[stops] for part in shown.parts))
 ledger.figure(pictures.staircase(*curves, stairs(law), Gammas))
 
@@ -386,7 +377,8 @@ ledger.figure(pictures.staircase(*curves, stairs(law), Gammas))
 # ## A head of rank R stops on stair R
 #
 # One head with $R$ keys and queries makes a $\Gamma$ of rank $R$ at most. By {prf:ref}`thm-stairs` nothing it could learn is better than $L_R$: the width of a head limits
-# the *number of directions* in which it can step. L-BFGS over the two factors of $\Gamma$ finds no lower risk, and the flow of one head ends there:
+# the *number of directions* in which it can step. L-BFGS over the two factors of $\Gamma$ finds no lower risk, and the flow
+# of one head ends there. (On the way it hardly rests: its value is shared, and once the first direction has made it large, the others grow exponentially.)
 
 
 # %%
@@ -403,34 +395,13 @@ for R in range(1, small + 1):
     paths[R] = chapter.follow(apart(law), start, chapter.horizon(law, 0.01))
 
 # %% tags=["hide-input"]
-smallest_first = tau - np.r_[0, (lam**2 * alpha**3)[::-1].cumsum()]
+smallest = tau - np.r_[0, (lam**2 * alpha**3)[::-1].cumsum()]
 ends = np.array([of_heads(path.at(-1)) for path in paths.values()])
-ledger.claims({
-    "rank.least": (
-        0,
-        np.abs(least - stairs(law)).max(),
-        np.abs(least - smallest_first).max(),
-    ),
-    "rank.flow": (
-        0,
-        np.abs(ends - stairs(law)[1:]).max(),
-        np.abs(ends - stairs(law)[:-1]).max(),
-    ),
-})
-
-# %% tags=["hide-input", "remove-output"]
-grid = np.geomspace(1, 4 * late, 300)
-curves = {R: chapter.sampled(path, of_heads, grid) for R, path in paths.items()}
-ledger.figure(pictures.ranks(curves, stairs(law)))
+of_least = [chapter.missed(least, to) for to in (stairs(law), smallest)]
+of_flow = [chapter.missed(ends, stairs(law)[k : small + k]) for k in (1, 0)]
+ledger.claims({"rank.least": (0, *of_least), "rank.flow": (0, *of_flow)})
 
 # %% [markdown]
-# ```{glue:figure} fig-ranks
-# :name: fig-ranks
-#
-# One head of each rank. Each ends on its own stair. On the way it hardly rests: its value is shared, and once the first direction has made it large, the others grow
-# exponentially. Long rests between are the mark of several heads.
-# ```
-#
 # ## The start, and the optimiser
 #
 # What follows is measured. **A larger start rounds the stairs off.** On a stair the heads that still wait have the size of the start, and $\Gamma$ is a product of three
@@ -445,9 +416,9 @@ def first_fall(size):
     rng, middle = np.random.default_rng(seeds[1]), stairs(law)[:2].mean()
     start = chapter.small_matrix(law, size, rng)
     fall = chapter.follow(merged(law), start, chapter.drop_horizon(law))
-    wait = chapter.crossing(path, of_heads, middle)
-    wait_merged = chapter.crossing(fall, of_matrix, middle)
-    return wait, wait_merged, chapter.missed(risks[stops], stairs(law)), path
+    both = (path, of_heads), (fall, of_matrix)
+    waits = [chapter.crossing(*one, middle) for one in both]
+    return *waits, chapter.missed(risks[stops], stairs(law)), path
 
 
 seeds = stream.entropy("sizes"), stream.entropy("sizes, merged")
@@ -487,17 +458,12 @@ ledger.figure(pictures.starts(curves, stairs(law), sizes, waits, falls, line))
 
 # %% tags=["hide-input"]
 runs = trained.compare(law, apart(law), of_heads, stream)
-on_stairs = lambda run: trained.on_the_stairs(run.curve, stairs(law))
-shares = {name: [*map(on_stairs, some)] for name, some in runs.by_rate.items()}
-ledger.number("optimiser_start", trained.START)
-ledger.number("even_pace", 0.02 * (small - 1))
-for name in ("Adam", "Muon"):
-    ledger.number(f"{name}_least", min(shares[name]))
-    ledger.number(f"{name}_most", max(shares[name]))
+for name, value in (numbers := runs.numbers(stairs(law))).items():
+    ledger.number(name, value)
 none = chapter.no_stair_between(small)
 ledger.claims({
-    "optimisers.descent": (0.5, none or shares["descent"][0]),
-    "optimisers.muon": (0.25, none or max(shares["Muon"])),
+    "optimisers.descent": (0.5, none or numbers["descent_least"]),
+    "optimisers.muon": (0.25, none or numbers["Muon_most"]),
 })
 
 # %% tags=["hide-input", "remove-output"]
@@ -528,18 +494,6 @@ explorable(parameters)
 # their experiments with softmax are not repeated.
 #
 # ## Exercises
-#
-# ```{exercise} Two factors ★
-# :label: ex-two-factors
-# Fix every value at $v_m = 1$ and train keys and queries only, from $q = k = a_0 e_i$. When is stair $i$ climbed? Are there still stairs?
-# ```
-#
-# ```{solution} ex-two-factors
-# :label: sol-two-factors
-# :class: dropdown
-# $\gamma = a^2$ has $\dot\gamma = 2\gamma(\lambda^2 - \lambda\nu\gamma)$: a logistic curve with half time $\ln(\alpha^3/a_0^2 - 1)/(2\lambda^2)$. The levels are the same, for the proof of
-# {prf:ref}`thm-stairs` never moved the value. But waits are logarithms, and a stair is only $\ln(1/a_0)$ times as long as a fall: three factors make one over the start, two a logarithm.
-# ```
 #
 # ```{exercise} Stop early for short prompts ★★
 # :label: ex-stop-early
@@ -596,18 +550,6 @@ assert first < second and missed[1] < 0.01 and missed[[0, 2, 3]].max() < 1e-6
 
 # %% [markdown]
 # ```{solution-end}
-# ```
-#
-# ```{exercise} Prompts instead of a flow ◇
-# :label: ex-sampled-stairs
-# Train the heads on a fresh batch of prompts at every step. Does the noise of the gradient shorten the stairs or blur them? From which batch size on?
-# ```
-#
-# ```{solution} ex-sampled-stairs
-# :label: sol-sampled-stairs
-# :class: dropdown
-# **Known:** the noise of a factor's gradient is multiplied by the other two factors just as the mean is. A head of size $a$ moves by $\eta a^2 \lambda^2$ on average in a step of rate $\eta$, and by
-# the order of $\eta a^2/\sqrt B$ at random for a batch of $B$ prompts: late stairs with small $\lambda$ suffer first. **Open:** a theorem on how long the stairs are then.
 # ```
 #
 # ## Every claim of this chapter

@@ -93,6 +93,14 @@ class Comparison:
     by_rate: dict[str, list[Descent]]
     by_start: dict[str, dict[float, Descent]]
 
+    def numbers(self, stairs: np.ndarray) -> dict[str, float]:
+        """Least and most share `on_the_stairs` (d+1,) of every optimiser over its rates; the start; an even pace."""
+        found = {"optimiser_start": START, "even_pace": 2 * _MARGIN * (len(stairs) - 2)}
+        for name, runs in self.by_rate.items():
+            shares = [on_the_stairs(run.curve, stairs) for run in runs]
+            found |= {f"{name}_least": min(shares), f"{name}_most": max(shares)}
+        return found
+
 
 def compare(law: PromptLaw, velocity: Velocity, risk, stream: Streams) -> Comparison:
     """Plain descent, Adam and Muon on d + 1 rank-one heads, the same directions for all, drawn from `stream`."""

@@ -43,26 +43,6 @@ def staircase(apart: Curve, merged: Curve, stairs: np.ndarray, Gammas: np.ndarra
     return Figure("staircase", figure, columns, alt)
 
 
-def ranks(curves: dict[int, Curve], stairs: np.ndarray) -> Figure:
-    """Risk over time of one head with R keys and queries, R → curve, over the stairs (d+1,)."""
-    with style():
-        figure, axis = canvas(height=3.4)
-        _rules(axis, stairs)
-        for (R, curve), shade in zip(curves.items(), _SHADES, strict=False):
-            axis.plot(*curve, color=COLOURS[shade], label=f"rank {R}")
-        axis.set(xscale="log", xlabel="time", ylabel="risk", xlim=(1.0, max(curve[0][-1] for curve in curves.values())))
-        axis.legend(loc="center left", bbox_to_anchor=(1.06, 0.5))
-    columns = {"stair": stairs}
-    columns |= {
-        f"{name}_{R}": part for R, curve in curves.items() for name, part in zip(("time", "risk"), curve, strict=True)
-    }
-    alt = (
-        "Risk against time on a logarithmic axis, one curve for every rank of a single head. Each falls and then stays:"
-        " rank one on the first dashed stair below the start, rank two on the second, and so on."
-    )
-    return Figure("ranks", figure, columns, alt)
-
-
 def starts(curves: dict[float, Curve], stairs: np.ndarray, sizes, apart, merged, line) -> Figure:
     """Left: risk over time from starts of several sizes, size → curve. Right: waits against the size, (k,) each.
 
