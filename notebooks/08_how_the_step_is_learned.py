@@ -72,15 +72,10 @@ def layer(v, Q, K, X, y, x):
     return guess
 
 
-def product(v, Q, K):
-    """Γ of m heads of rank R: v (…, m), Q and K (…, m, R, d)."""
-    return np.einsum("...m,...mri,...mrj->...ij", v, Q, K)
-
-
-def step(Gamma, X, y, x):
-    """The guess after one step from 0, the gradient multiplied by Γ."""
-    return x @ Gamma @ X.T @ y / len(y)
-
+# Γ of m heads of rank R, v (…, m), Q and K (…, m, R, d); and the guess after
+# one step from 0, the gradient multiplied by Γ
+product = lambda *parts: np.einsum("...m,...mri,...mrj->...ij", *parts)
+step = lambda Gamma, X, y, x: x @ Gamma @ X.T @ y / len(y)
 
 # %% [markdown]
 # **By hand.** Two examples of the task $(1, 1)$ without noise, $x_1 = (2, 1)$ and $x_2 = (1, -1)$, have labels $3$ and $0$, so that
@@ -89,8 +84,8 @@ def step(Gamma, X, y, x):
 # $3$, the truth.
 
 # %%
-X2, y2, x2 = np.array([[2.0, 1], [1, -1]]), np.array([3.0, 0]), [1.0, 2]
-half, axes, x2 = np.full(2, 0.5), np.eye(2)[:, None], np.array(x2)
+X2, y2, x2 = map(np.array, ([[2.0, 1], [1, -1]], [3.0, 0], [1.0, 2]))
+half, axes = np.full(2, 0.5), np.eye(2)[:, None]  # two heads of rank one
 for parts in [(half[:k], axes[:k], axes[:k]) for k in (1, 2)]:
     print("attention", layer(*parts, X2, y2, x2), end=", ")
     print("step", step(product(*parts), X2, y2, x2))
@@ -178,12 +173,10 @@ ledger.claims({"learning.risk": of_risk, "learning.velocity": of_flow})
 #
 # ```{admonition} Proof
 # :class: dropdown
-# *Rest.* If $v \ne 0$, then $G = 0$, and $\Gamma = HN^{-1}$ is the minimiser. If $v = 0$, then $\Gamma = 0$.
-# *The curve.* At $H = I$, $N = cI$ and $G = I - c\Gamma$. With $U = u I/\sqrt d$ this is $\dot v = u(\sqrt d - cuv)$, $\dot u = v(\sqrt d - cuv)$; from $u = v$ they stay
-# equal, and $s = uv = \|\Gamma\|$ has $\dot s = 2s(\sqrt d - cs)$. Noise enters through $c$ alone. *Any start.* While $\Gamma$ is small, $G = I$:
-# $v + \operatorname{tr} U/\sqrt d$ grows like $e^{\sqrt d\, t}$, their difference dies out, and what is orthogonal to $I$ in $U$ does not move; so $\|\Gamma\|$ becomes
-# $\tfrac14(v + \operatorname{tr}U/\sqrt d)^2\, e^{2\sqrt d\, t}$, the early part of the curve. For other $H$ the same holds with $H^2/\|H^2\|$ for $I/\sqrt d$ and
-# the rate $\|H^2\|$. ∎
+# *Rest.* If $v \ne 0$, then $G = 0$, and $\Gamma = HN^{-1}$ is the minimiser. If $v = 0$, then $\Gamma = 0$. *The curve.* At $H = I$, $N = cI$ and $G = I - c\Gamma$. With $U = u I/\sqrt d$ this is
+# $\dot v = u(\sqrt d - cuv)$, $\dot u = v(\sqrt d - cuv)$; from $u = v$ they stay equal, and $s = uv = \|\Gamma\|$ has $\dot s = 2s(\sqrt d - cs)$. Noise enters through $c$ alone. *Any start.* While
+# $\Gamma$ is small, $G = I$: $v + \operatorname{tr} U/\sqrt d$ grows like $e^{\sqrt d\, t}$, $v - \operatorname{tr} U/\sqrt d$ dies out, and what is orthogonal to $I$ in $U$ does not move; so $\|\Gamma\|$ becomes
+# $\tfrac14(v + \operatorname{tr}U/\sqrt d)^2\, e^{2\sqrt d\, t}$, the early part of the curve. For other $H$ the same holds with $H^2/\|H^2\|$ for $I/\sqrt d$ and the rate $\|H^2\|$. ∎
 # ```
 #
 # The least risk is a sum over the eigenvalues $\lambda_1 \ge \dots \ge \lambda_d$ of $H$ ({prf:ref}`thm-gd-beta` at $\Psi = I$):
@@ -213,18 +206,10 @@ def merged(law):
     return velocity
 
 
-def logistic(c, s0, times):
-    """‖Γ‖ by the theorem."""
-    end, growth = root_d / c, np.exp(-2 * root_d * times)
-    return end / (1 + (end / s0 - 1) * growth)
-
-
-def half_time(c, s0):
-    """When it is half its end."""
-    return np.log(root_d / (c * s0) - 1) / (2 * root_d)
-
-
 white, root_d = chapter.diagonal_law(np.ones(small), n, sigma2), small**0.5
+half_time = lambda c, s0: np.log(root_d / (c * s0) - 1) / (2 * root_d)
+growth = lambda times: np.exp(-2 * root_d * times)
+logistic = lambda c, s0, t: root_d / (c + (root_d / s0 - c) * growth(t))
 s0, c = 1e-4, 1 + (1 + small + sigma2) / n
 aligned = np.array(s0**0.5), (s0 / small) ** 0.5 * np.eye(small)
 v0, U0 = chapter.small_matrix(white, 1e-4, stream("merged, white"))
@@ -273,19 +258,15 @@ ledger.claims({
 #
 # ```{admonition} Proof
 # :class: dropdown
-# With $M = H^{1/2} \Gamma N^{1/2}$ and $M_\ast = H^{3/2} N^{-1/2}$ the risk is a square, $\mathcal R = \mathcal R^\ast + \|M - M_\ast\|_F^2$, and
-# $G = H^{1/2} (M_\ast - M) N^{1/2}$. $M_\ast$ is diagonal, and its squares $\lambda^3/\nu$, $\nu$ the eigenvalue of $N$, are the summands of {eq}`eq-stairs`, which
-# grow with $\lambda$.
+# With $M = H^{1/2} \Gamma N^{1/2}$ and $M_\ast = H^{3/2} N^{-1/2}$ the risk is a square, $\mathcal R = \mathcal R^\ast + \|M - M_\ast\|_F^2$, and $G = H^{1/2} (M_\ast - M) N^{1/2}$. $M_\ast$ is diagonal,
+# and its squares $\lambda^3/\nu$, $\nu$ the eigenvalue of $N$, are the summands of {eq}`eq-stairs`, which grow with $\lambda$.
 #
-# *1.* At rest $v_m Q_m G = 0$ and $v_m G K_m^\top = 0$ for every head, hence $\Gamma^\top G = 0$ and $G\Gamma^\top = 0$, that is $M^\top (M_\ast - M) = 0$ and
-# $(M_\ast - M)M^\top = 0$. Let $P$ and $P'$ project on the row and the column space of $M$: then $M = M_\ast P = P' M_\ast$. So $P' = M_\ast P M_\ast^{-1}$ is symmetric;
-# hence $P$ commutes with $M_\ast^2$, whose eigenvalues are distinct. $P$ projects on a set of eigenvectors, and $M$ is $M_\ast$ there.
+# *1.* At rest $v_m Q_m G = 0$ and $v_m G K_m^\top = 0$ for every head, hence $\Gamma^\top G = 0$ and $G\Gamma^\top = 0$, that is $M^\top (M_\ast - M) = 0$ and $(M_\ast - M)M^\top = 0$. Let $P$ and $P'$
+# project on the row and the column space of $M$: then $M = M_\ast P = P' M_\ast$. So $P' = M_\ast P M_\ast^{-1}$ is symmetric; hence $P$ commutes with $M_\ast^2$, whose eigenvalues are distinct. $P$ projects
+# on a set of eigenvectors, and $M$ is $M_\ast$ there. *2.* $M$ has the rank of $\Gamma$; Eckart and Young: the best $M$ of rank $m$ keeps the $m$ largest entries of $M_\ast$.
 #
-# *2.* $M$ has the rank of $\Gamma$; Eckart and Young: the best $M$ of rank $m$ keeps the $m$ largest entries of $M_\ast$.
-#
-# *3.* $\Gamma = \sum_i a_i^3 e_i e_i^\top$ makes $G$ diagonal, so {eq}`eq-learning-flow` keeps every head on its $e_i$, with $\dot a = a^2 (\lambda^2 - \lambda \nu a^3)$.
-# With $z = a/\alpha$ it is $\lambda^2 \alpha\, dt = dz / (z^2 (1 - z^3))$, and
-# $\frac{1}{z^2 (1 - z^3)} = \frac{1}{z^2} + \frac{1}{3(1-z)} + \frac{z - 1}{3 (1 + z + z^2)}$. ∎
+# *3.* $\Gamma = \sum_i a_i^3 e_i e_i^\top$ makes $G$ diagonal, so {eq}`eq-learning-flow` keeps every head on its $e_i$, with $\dot a = a^2 (\lambda^2 - \lambda \nu a^3)$. With $z = a/\alpha$ it is
+# $\lambda^2 \alpha\, dt = dz / (z^2 (1 - z^3))$, and $\frac{1}{z^2 (1 - z^3)} = \frac{1}{z^2} + \frac{1}{3(1-z)} + \frac{z - 1}{3 (1 + z + z^2)}$. ∎
 # ```
 #
 # For small starts $t_i \approx 1/(a_0 \lambda_i^2)$: the wait is *inversely* proportional to the start, where the merged matrix waits for its logarithm, and the stairs
@@ -304,9 +285,8 @@ def come_down(law, start, rng, rtol=1e-8):
 
 
 problems = {name: (h, n, sigma2) for name, h in spectra.items()}
-problems["printed"] = [0.4, 0.3, 0.2, 0.1], 31, 0.0
+problems["printed"], found = ([0.4, 0.3, 0.2, 0.1], 31, 0.0), {}
 problems = {name: chapter.diagonal_law(*p) for name, p in problems.items()}
-found = {}
 for name, problem in problems.items():
     rng = stream(f"stairs, {name}")
     _, risks, stops = come_down(problem, chapter.START, rng)
@@ -314,17 +294,14 @@ for name, problem in problems.items():
 print("d = 4, n = 31:", *(f"{level:.5f}" for level in found["printed"]))
 
 # %% [markdown]
-# The times from a start on the eigenvectors; and the resting points that least squares finds on the slope of the risk with {glue:text}`rest_d:.0f` eigenvalues:
+# The times from a start on the eigenvectors; and the resting points that least squares finds on the slope of the risk, with three eigenvalues at most:
 
 # %%
 tau, alpha = 1 + sigma2, np.cbrt(n / ((n + 1) * lam + 1 + sigma2))
 
-
-def F(z):
-    logs = np.log(1 + z + z**2) / 6 - np.log(1 - z) / 3
-    return logs - 1 / z - np.arctan((2 * z + 1) / np.sqrt(3)) / np.sqrt(3)
-
-
+logs = lambda z: np.log(1 + z + z**2) / 6 - np.log(1 - z) / 3
+arc = lambda z: np.arctan((2 * z + 1) / 3**0.5) / 3**0.5
+F = lambda z: logs(z) - 1 / z - arc(z)
 a0 = 0.01 * alpha.min()
 climb_times = (F(2 ** (-1 / 3)) - F(a0 / alpha)) / (lam**2 * alpha)
 start = a0 * np.ones(small), *2 * [a0 * np.eye(small)[:, None]]
@@ -338,7 +315,6 @@ points = searches.resting_points(apart(few), few, budget.restarts, rng)
 resting = np.array([risk(few, product(*point)) for point in points])
 
 # %% tags=["hide-input"]
-ledger.number("rest_d", few.d)
 ledger.number("last_over_first", climb_times[-1] / climb_times[0])
 nearest = lambda levels: np.abs(resting[:, None] - levels).min(1).max()
 relative = lambda times: np.abs(times / climb_times - 1).max()
@@ -380,13 +356,9 @@ ledger.figure(pictures.staircase(*curves, stairs(law), Gammas))
 # the *number of directions* in which it can step. L-BFGS over the two factors of $\Gamma$ finds no lower risk, and the flow
 # of one head ends there. (On the way it hardly rests: its value is shared, and once the first direction has made it large, the others grow exponentially.)
 
-
 # %%
-def value_and_slope(Gamma):
-    HPH, N, _ = moments(law)
-    return risk(law, Gamma), -2 * (HPH - law.H @ Gamma @ N)
-
-
+G = lambda Gamma: moments(law)[0] - law.H @ Gamma @ moments(law)[1]
+value_and_slope = lambda Gamma: (risk(law, Gamma), -2 * G(Gamma))
 least, paths = [risk(law, np.zeros((small, small)))], {}
 for R in range(1, small + 1):
     rng = stream("rank", R)
@@ -500,24 +472,11 @@ explorable(parameters)
 # A model trained at $n$ is used on prompts with $m < n$ examples. Which stairs does it regret having climbed?
 # ```
 #
-# ```{solution-start} ex-stop-early
+# ```{solution} ex-stop-early
 # :label: sol-stop-early
 # :class: dropdown
-# ```
-#
 # Direction $i$ changes the risk at length $m$ by $\lambda^2 \gamma_n\,(\gamma_n/\gamma_m - 2)$, where $\gamma_n = \frac{n}{(n+1)\lambda + \tau}$ is its entry of $\Gamma^\ast$ at length $n$. It does harm
-# if $\gamma_n > 2\gamma_m$; for weak directions, $\lambda \ll \tau/n$, simply if $m < n/2$. On prompts less than half as long as in training the late stairs lead *up*:
-
-# %%
-gamma = lambda length: length / ((length + 1) * lam + tau)
-on_stair = np.tri(small + 1, small, -1)[:, None] * np.eye(small) * gamma(n)
-for m in sorted({max(1, n // 8), max(1, n // 3), n}):
-    levels = risk(chapter.diagonal_law(lam, m, sigma2), on_stair)
-    assert ((np.diff(levels) > 0) == (gamma(n) > 2 * gamma(m))).all()
-    print(f"m = {m:2}: " + "  ".join(f"{level:.3f}" for level in levels))
-
-# %% [markdown]
-# ```{solution-end}
+# if $\gamma_n > 2\gamma_m$; for weak directions, $\lambda \ll \tau/n$, simply if $m < n/2$. On prompts less than half as long as in training the late stairs lead *up*.
 # ```
 #
 # ```{exercise} The wrong order ★★★

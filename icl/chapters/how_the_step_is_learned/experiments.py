@@ -1,5 +1,6 @@
 """Chapter 8: the flow of heads and of a merged matrix from small starts, and where it rests."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -101,7 +102,9 @@ def follow(velocity: Velocity, start: Parts, end: float, *, rtol: float = 1e-8) 
     split = lambda state: [part.reshape(shape) for part, shape in zip(np.split(state, cuts), shapes, strict=True)]
     field = lambda _, state: joined(velocity(*split(state)))
     floor = rtol * max(np.abs(part).max() for part in start) / 100
-    found = solve_ivp(field, (0.0, end), joined(start), method="LSODA", rtol=rtol, atol=floor, dense_output=True)
+    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a failure is raised below, in words
+        found = solve_ivp(field, (0.0, end), joined(start), method="LSODA", rtol=rtol, atol=floor, dense_output=True)
     if not found.success or not np.isfinite(found.y).all():
         raise InputError(f"the flow could not be followed up to t = {end:g}: {found.message}")
     speed = np.array([np.linalg.norm(field(0, state)) for state in found.y.T])
