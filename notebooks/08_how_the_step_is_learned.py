@@ -252,7 +252,7 @@ ledger.claims({
 #
 # $$
 # t_i = \frac{F(2^{-1/3}) - F(a_0/\alpha_i)}{\lambda_i^2\, \alpha_i} , \qquad
-# F(z) = -\frac1z - \frac{\ln(1-z)}{3} + \frac{\ln(1 + z + z^2)}{6} - \frac{1}{\sqrt 3} \arctan \frac{2z+1}{\sqrt 3} .
+# F(z) = -\tfrac1z - \tfrac13 \ln(1-z) + \tfrac16 \ln(1 + z + z^2) - \tfrac{1}{\sqrt 3} \arctan \tfrac{2z+1}{\sqrt 3} .
 # $$
 # ```
 #
@@ -394,22 +394,22 @@ def first_fall(size):
 
 
 seeds = stream.entropy("sizes"), stream.entropy("sizes, merged")
-sizes = np.array([0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 1e-4, 2e-5])
+sizes = np.array([0.3, 0.1, 0.01, 0.003, 0.001, 1e-4, 2e-5])
 waits, falls, misses, sized = zip(*map(first_fall, sizes), strict=True)
 rate = np.linalg.norm(law.H @ law.H)  # ‖H²‖
 per_e = (falls[-1] - falls[-2]) / np.log(sizes[-2] / sizes[-1])
 
 # %% tags=["hide-input"]
 exponent = lambda y, k: chapter.slope_of(sizes[k : k + 2], y[k : k + 2])
-ledger.number("early_exponent", exponent(misses, 4))
+ledger.number("early_exponent", exponent(misses, 3))
 ledger.claims({
-    "start.missed": (3, exponent(misses, 6), 2),
-    "start.wait_apart": (-1, exponent(waits, 6), 0),
+    "start.missed": (3, exponent(misses, 5), 2),
+    "start.wait_apart": (-1, exponent(waits, 5), 0),
     "start.wait_merged": (1 / rate, per_e, 1 / lam[0] ** 2),
 })
 
 # %% tags=["hide-input", "remove-output"]
-wide, shown = np.geomspace(1, 20 * late, 300), (0, 1, 3, 5)
+wide, shown = np.geomspace(1, 20 * late, 300), (0, 1, 2, 4)
 curves = {sizes[k]: chapter.sampled(sized[k], of_heads, wide) for k in shown}
 line = falls[-1] + np.log(sizes[-1] / sizes) / rate
 ledger.figure(pictures.starts(curves, stairs(law), sizes, waits, falls, line))

@@ -93,13 +93,18 @@
 
     let plot = view.panel(0, { title: "risk", x: time,
       y: { label: "", from: levels[p.d] - 0.05 * span, to: levels[0] + 0.1 * span } });
-    for (const level of levels) plot.rule({ y: level }, { dashed: true });
+    for (const level of levels) plot.rule({ y: level }, { dashed: true, thin: true, pale: true });
     plot.line([...early, end], [...drop, drop[drop.length - 1]], { colour: "preconditioned", label: "merged", at: 1.5, place: "below" });
     plot.line(times, learned.map((shares) => risk(p, shares)), { colour: "gd", label: "apart", at: climbs[0], place: "right" });
 
     plot = view.panel(1, { title: "learned of each eigenvector", x: time, y: { label: "", from: 0, to: 1.1 } });
-    climbs.forEach((climb, i) =>
-      plot.line(times, learned.map((shares) => shares[i]), { colour: "gd", pale: i > 0, label: String(i + 1), at: climb, place: "left" }));
+    let named = 0; // the time at which the last name stands
+    climbs.forEach((climb, i) => {
+      plot.line(times, learned.map((shares) => shares[i]), { colour: "gd", pale: i > 0 });
+      if (climb < 1.25 * named) return;
+      plot.point(Math.max(climb, 1), 0.5, { colour: "gd", label: String(i + 1), place: "left" });
+      named = climb;
+    });
 
     view.number("first", climbs[0]);
     view.number("last", climbs[p.d - 1]);

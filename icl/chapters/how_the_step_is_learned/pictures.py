@@ -23,7 +23,7 @@ def staircase(apart: Curve, merged: Curve, stairs: np.ndarray, Gammas: np.ndarra
         top.plot(*merged, color=COLOURS["preconditioned"], label="one merged matrix")
         top.plot(*apart, color=COLOURS["gd"], label="keys and queries apart")
         top.set(xscale="log", xlabel="time", ylabel="risk", xlim=(max(apart[0][0], 0.1), apart[0][-1]))
-        top.legend(loc="upper right")
+        figure.legend(loc="outside upper center", ncols=2)
         high = max(np.abs(Gammas).max(), 1e-12)
         for m, (axis, Gamma) in enumerate(zip(axes[1], Gammas, strict=True)):
             axis.pcolormesh(Gamma, cmap=SIGNED, norm=TwoSlopeNorm(0, -high, high), edgecolors="none")
@@ -54,13 +54,14 @@ def starts(curves: dict[float, Curve], stairs: np.ndarray, sizes, apart, merged,
         for (size, (times, risks)), shade in zip(curves.items(), _SHADES, strict=False):
             left.plot(times, risks, color=COLOURS[shade], label=f"{size:g}")
         left.set(xscale="log", xlabel="time", ylabel="risk")
-        left.legend(title="size of start", loc="lower left", fontsize=9.5, title_fontsize=9.5)
+        handles, words = left.get_legend_handles_labels()
+        figure.legend(handles, words, loc="outside upper left", ncols=len(words), title="size of start")
         right.plot(sizes, apart, "o", color=COLOURS["gd"])
         right.plot(sizes, apart[-1] * sizes[-1] / sizes, color=COLOURS["gd"], linewidth=1.2, label="apart: 1/start")
         right.plot(sizes, merged, "o", color=COLOURS["preconditioned"])
         right.plot(sizes, line, color=COLOURS["preconditioned"], linewidth=1.2, label="merged: a logarithm")
         right.set(xscale="log", yscale="log", xlabel="size of start", ylabel="wait for the first fall")
-        right.legend(loc="upper right", fontsize=9.5)
+        right.legend(loc="upper right")
     columns = {"size": sizes, "wait_apart": apart, "wait_merged": merged, "wait_merged_predicted": line}
     columns |= {"stair": stairs}
     for k, (times, risks) in enumerate(curves.values()):
@@ -85,9 +86,9 @@ def optimisers(runs: dict[str, dict[float, Descent]], stairs: np.ndarray) -> Fig
                 steps = np.unique(np.geomspace(1, len(run.curve), 250).astype(int))
                 axis.plot(steps, run.curve[steps - 1], color=COLOURS[shade], label=f"start {size:g}")
                 columns |= {f"{name}_{size:g}_step": steps, f"{name}_{size:g}_risk": run.curve[steps - 1]}
-            axis.set(xscale="log", xlabel="steps", title=name)
+            axis.set(xscale="log", xlabel="steps", title="gradient descent" if name == "descent" else name)
         axes[0].set_ylabel("risk")
-        axes[0].legend(loc="lower left", fontsize=9)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     alt = (
         "Three panels with the risk against training steps over dotted stairs. Gradient descent from small starts"
         " stands on the stairs; Adam and Muon, from the same starts, fall through them in one go."
@@ -105,7 +106,7 @@ def _rules(axis, stairs):
     last = np.inf
     for m, level in enumerate(stairs):
         axis.axhline(level, color=INK, linewidth=0.8, linestyle="--", alpha=0.6)
-        if last - level > 0.045 * (stairs[0] - stairs[-1]):
+        if last - level > 0.06 * (stairs[0] - stairs[-1]):
             place = axis.get_yaxis_transform()
             axis.text(1.01, level, f"$L_{{{m}}}$", transform=place, fontsize=9.5, va="center", clip_on=False)
             last = level

@@ -12,11 +12,16 @@ from icl.prompts import PromptLaw
 
 
 def over_prompts(law: PromptLaw, guess, count: int, rng: np.random.Generator) -> Estimate:
-    """Mean of (guess − y)² over random prompts; guess(X (n, d), y (n,), x (d,)) takes one prompt or a stack of them."""
+    """The risk of guess(X (B, n, d), y (B, n), x (B, d)) over random prompts, for guesses linear in the query x.
+
+    The guesses at the d unit vectors are the estimate of the task; what a new query makes of its error is known.
+    """
 
     def costs(B):
         prompts = law.sample(rng, B)
-        return (guess(prompts.X, prompts.y, prompts.x_query) - prompts.y_query) ** 2
+        units = np.eye(law.d)[:, None] * np.ones((B, 1))
+        off = np.stack([guess(prompts.X, prompts.y, x) for x in units], axis=1) - prompts.beta
+        return law.sigma2 + np.einsum("bi,ij,bj->b", off, law.H, off)
 
     return monte_carlo(costs, count, chunk=max(100, 1_000_000 // (law.n * law.d)))
 
