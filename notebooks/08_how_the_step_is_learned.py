@@ -19,13 +19,11 @@
 # Loss curves of transformers wait, fall and wait again, and hardly ever can one say beforehand how long. For one layer of linear attention one can:
 # every level on which training rests, and when it leaves it, is a formula. {cite:t}`zhang2025dynamics` found what decides the shape of the curve. If
 # keys and queries are **one merged matrix**, the risk falls in a single drop. If they are **two matrices**, as in every real transformer, it comes down a
-# **staircase**: one stair for each eigenvector of the covariance, the strongest first. On stair $m$ the layer steps rightly in the first $m$
-# directions, and not at all in the others.
+# **staircase**: one stair for each eigenvector of the covariance, the strongest first. On stair $m$ the layer steps rightly in $m$ directions, and not in the others.
 #
 # ```{admonition} What you need
 # :class: note
-# {doc}`Chapter 2 <02_preconditioned_gd>`, of {doc}`chapter 5 <05_gd_beta_gradient_flow>` the flow, and {doc}`/book/notation`.
-# Reading takes about {glue:text}`reading_minutes:.0f` minutes; rerunning, under a minute.
+# {doc}`Chapter 2 <02_preconditioned_gd>`, of {doc}`chapter 5 <05_gd_beta_gradient_flow>` the flow, and {doc}`/book/notation`. Reading takes about {glue:text}`reading_minutes:.0f` minutes; rerunning, under a minute.
 # ```
 
 # %% tags=["hide-input"]
@@ -57,9 +55,8 @@ law = chapter.diagonal_law(spectra["chapter"], n, sigma2)
 # %% [markdown]
 # ## The layer
 #
-# Covariates are $N(0, H)$, tasks $N(0, I)$, labels have noise $\sigma^2$. Head $m$ holds a value $v_m$, which multiplies the label, a query matrix $Q_m$
-# and a key matrix $K_m$, which read the covariates. (A layer's other weights stay at zero if they begin there: the risk is even in them, so that its slope
-# vanishes.) All heads together take one step from zero, with the matrix $\Gamma = \sum_m v_m Q_m^\top K_m$:
+# Covariates are $N(0, H)$, tasks $N(0, I)$, labels have noise $\sigma^2$. Head $m$ holds a value $v_m$, which multiplies the label, a query matrix $Q_m$ and a key matrix
+# $K_m$, which read the covariates. (A layer's other weights stay at zero if they begin there: the risk is even in them, so that its slope vanishes.) All heads together take one step from zero, with the matrix $\Gamma = \sum_m v_m Q_m^\top K_m$:
 
 
 # %%
@@ -80,15 +77,13 @@ step = lambda Gamma, X, y, x: x @ Gamma @ X.T @ y / len(y)
 # %% [markdown]
 # **By hand.** Two examples of the task $(1, 1)$ without noise, $x_1 = (2, 1)$ and $x_2 = (1, -1)$, have labels $3$ and $0$, so that
 # $\tfrac12 X^\top y = (3, \tfrac32)$. The query is $(1, 2)$. A head with $v = \tfrac12$ that reads the first covariate alone guesses
-# $\tfrac12 \cdot 3 \cdot 1 = \tfrac32$: the first stair. A second head for the second covariate adds $\tfrac12 \cdot \tfrac32 \cdot 2 = \tfrac32$, which makes
-# $3$, the truth.
+# $\tfrac12 \cdot 3 \cdot 1 = \tfrac32$: the first stair. A second head for the second covariate adds $\tfrac12 \cdot \tfrac32 \cdot 2 = \tfrac32$: $3$, the truth. Attention and step, with one head and with two:
 
 # %%
 X2, y2, x2 = map(np.array, ([[2.0, 1], [1, -1]], [3.0, 0], [1.0, 2]))
 half, axes = np.full(2, 0.5), np.eye(2)[:, None]  # two heads of rank one
 for parts in [(half[:k], axes[:k], axes[:k]) for k in (1, 2)]:
-    print("attention", layer(*parts, X2, y2, x2), end=", ")
-    print("step", step(product(*parts), X2, y2, x2))
+    print(layer(*parts, X2, y2, x2), step(product(*parts), X2, y2, x2))
 
 # %% [markdown]
 # ## The risk and its flow
@@ -160,15 +155,13 @@ ledger.claims({"learning.risk": of_risk, "learning.velocity": of_flow})
 #
 # ```{prf:theorem} A merged matrix rests at the start or at the end
 # :label: thm-one-drop
-# Where this flow rests, $\mathcal R = \tau$ or $\mathcal R$ is the least risk. At $H = I$, from $v = \sqrt{s_0}$ and $U = \sqrt{s_0/d}\, I$, it is a logistic curve:
-# with $c = 1 + \tfrac{1 + d + \sigma^2}{n}$
+# Where this flow rests, $\mathcal R = \tau$ or $\mathcal R$ is the least risk. At $H = I$, from $v = \sqrt{s_0}$ and $U = \sqrt{s_0/d}\, I$, it is a logistic curve,
+# with $c = 1 + \tfrac{1 + d + \sigma^2}{n}$; from any other small start its time is right to leading order with $s_0 = \tfrac14 \big(v + \tfrac{1}{\sqrt d} \operatorname{tr} U\big)^2$:
 #
 # $$
 # \|\Gamma\| = \frac{\sqrt d / c}{1 + \big(\tfrac{\sqrt d}{c\, s_0} - 1\big)\, e^{-2\sqrt d\, t}} , \qquad
 # t_{1/2} = \frac{1}{2 \sqrt d} \ln\Big(\frac{\sqrt d}{c\, s_0} - 1\Big) .
 # $$
-#
-# From any other small start the time is right to leading order with $s_0 = \tfrac14 \big(v + \tfrac{1}{\sqrt d} \operatorname{tr} U\big)^2$.
 # ```
 #
 # ```{admonition} Proof
@@ -198,18 +191,14 @@ def stairs(law, one=1):
 def merged(law):
     """The flow of v () and U (d, d)."""
     H, (HPH, N, _) = law.H, moments(law)
-
-    def velocity(v, U):
-        G = HPH - H @ (v * U) @ N
-        return (U * G).sum(), v * G
-
-    return velocity
+    G = lambda Gamma: HPH - H @ Gamma @ N
+    return lambda v, U: ((U * G(v * U)).sum(), v * G(v * U))
 
 
 white, root_d = chapter.diagonal_law(np.ones(small), n, sigma2), small**0.5
 half_time = lambda c, s0: np.log(root_d / (c * s0) - 1) / (2 * root_d)
-growth = lambda times: np.exp(-2 * root_d * times)
-logistic = lambda c, s0, t: root_d / (c + (root_d / s0 - c) * growth(t))
+fade = lambda t: np.exp(-2 * root_d * t)
+logistic = lambda c, s0, t: root_d / (c + (root_d / s0 - c) * fade(t))
 s0, c = 1e-4, 1 + (1 + small + sigma2) / n
 aligned = np.array(s0**0.5), (s0 / small) ** 0.5 * np.eye(small)
 v0, U0 = chapter.small_matrix(white, 1e-4, stream("merged, white"))
@@ -225,8 +214,8 @@ curve = lambda c: np.abs(length(*fall.parts) - logistic(c, s0, fall.times))
 size, of_matrix = lambda at: length(*at), lambda at: risk(law, at[0] * at[1])
 seen = [chapter.crossing(f, size, root_d / c / 2) for f in (fall, other)]
 counts, ends = chapter.drops(law, merged(law), of_matrix, stream)
-lam = np.diag(law.H)
-near = 1 + sigma2 - (lam**2 * n / (n * lam + 1 + sigma2)).sum()
+h = spectra["chapter"]
+near = 1 + sigma2 - (h**2 * n / (n * h + 1 + sigma2)).sum()
 from_length = half_time(c, length(v0, U0))
 in_units = [curve(near_c).max() * c / root_d for near_c in (c, c - 1 / n)]
 ledger.claims({
@@ -239,8 +228,6 @@ ledger.claims({
 
 # %% [markdown]
 # ## Two matrices: stairs
-#
-# Now keys and queries apart, in heads of rank one: $\Gamma = \sum_m v_m q_m k_m^\top$.
 #
 # ```{prf:theorem} The stairs
 # :label: thm-stairs
@@ -264,7 +251,6 @@ ledger.claims({
 # *1.* At rest $v_m Q_m G = 0$ and $v_m G K_m^\top = 0$ for every head, hence $\Gamma^\top G = 0$ and $G\Gamma^\top = 0$, that is $M^\top (M_\ast - M) = 0$ and $(M_\ast - M)M^\top = 0$. Let $P$ and $P'$
 # project on the row and the column space of $M$: then $M = M_\ast P = P' M_\ast$. So $P' = M_\ast P M_\ast^{-1}$ is symmetric; hence $P$ commutes with $M_\ast^2$, whose eigenvalues are distinct. $P$ projects
 # on a set of eigenvectors, and $M$ is $M_\ast$ there. *2.* $M$ has the rank of $\Gamma$; Eckart and Young: the best $M$ of rank $m$ keeps the $m$ largest entries of $M_\ast$.
-#
 # *3.* $\Gamma = \sum_i a_i^3 e_i e_i^\top$ makes $G$ diagonal, so {eq}`eq-learning-flow` keeps every head on its $e_i$, with $\dot a = a^2 (\lambda^2 - \lambda \nu a^3)$. With $z = a/\alpha$ it is
 # $\lambda^2 \alpha\, dt = dz / (z^2 (1 - z^3))$, and $\frac{1}{z^2 (1 - z^3)} = \frac{1}{z^2} + \frac{1}{3(1-z)} + \frac{z - 1}{3 (1 + z + z^2)}$. ∎
 # ```
@@ -288,8 +274,7 @@ problems = {name: (h, n, sigma2) for name, h in spectra.items()}
 problems["printed"], found = ([0.4, 0.3, 0.2, 0.1], 31, 0.0), {}
 problems = {name: chapter.diagonal_law(*p) for name, p in problems.items()}
 for name, problem in problems.items():
-    rng = stream(f"stairs, {name}")
-    _, risks, stops = come_down(problem, chapter.START, rng)
+    _, risks, stops = come_down(problem, chapter.START, stream(f"on {name}"))
     found[name] = risks[stops]
 print("d = 4, n = 31:", *(f"{level:.5f}" for level in found["printed"]))
 
@@ -297,8 +282,8 @@ print("d = 4, n = 31:", *(f"{level:.5f}" for level in found["printed"]))
 # The times from a start on the eigenvectors; and the resting points that least squares finds on the slope of the risk, with three eigenvalues at most:
 
 # %%
-tau, alpha = 1 + sigma2, np.cbrt(n / ((n + 1) * lam + 1 + sigma2))
-
+lam, tau = np.diag(law.H), 1 + sigma2
+alpha = np.cbrt(n / ((n + 1) * lam + tau))
 logs = lambda z: np.log(1 + z + z**2) / 6 - np.log(1 - z) / 3
 arc = lambda z: np.arctan((2 * z + 1) / 3**0.5) / 3**0.5
 F = lambda z: logs(z) - 1 / z - arc(z)
@@ -308,14 +293,12 @@ start = a0 * np.ones(small), *2 * [a0 * np.eye(small)[:, None]]
 climb = chapter.follow(apart(law), start, 1.5 * climb_times[-1], rtol=1e-10)
 share = lambda i: lambda parts: product(*parts)[i, i] / alpha[i] ** 3
 seen_times = [chapter.crossing(climb, share(i), 0.5) for i in range(small)]
-
 few_lam = chapter.spectra(min(small, 3), 1.0)["chapter"]
 few, rng = chapter.diagonal_law(few_lam, n, sigma2), stream("resting points")
 points = searches.resting_points(apart(few), few, budget.restarts, rng)
 resting = np.array([risk(few, product(*point)) for point in points])
 
 # %% tags=["hide-input"]
-ledger.number("last_over_first", climb_times[-1] / climb_times[0])
 nearest = lambda levels: np.abs(resting[:, None] - levels).min(1).max()
 relative = lambda times: np.abs(times / climb_times - 1).max()
 sets = nearest(resting_levels(few_lam, n, sigma2)), nearest(stairs(few))
@@ -348,7 +331,7 @@ ledger.figure(pictures.staircase(*curves, stairs(law), Gammas))
 # ```
 #
 # So a model that is stopped on stair $m$ has learned an algorithm of its own: one step on the first $m$ principal components. The weakest direction gets the
-# *longest* step, for $\alpha_i^3$ grows as $\lambda_i$ falls, and it comes last: here {glue:text}`last_over_first:.0f` times as late as the first, from equal starts.
+# *longest* step, for $\alpha_i^3$ grows as $\lambda_i$ falls, and it comes last: about $(\lambda_1/\lambda_d)^2$ times as late as the first, from equal starts.
 #
 # ## A head of rank R stops on stair R
 #
@@ -357,12 +340,12 @@ ledger.figure(pictures.staircase(*curves, stairs(law), Gammas))
 # of one head ends there. (On the way it hardly rests: its value is shared, and once the first direction has made it large, the others grow exponentially.)
 
 # %%
-G = lambda Gamma: moments(law)[0] - law.H @ Gamma @ moments(law)[1]
-value_and_slope = lambda Gamma: (risk(law, Gamma), -2 * G(Gamma))
+HPH, N, _ = moments(law)
+both_at = lambda Gamma: (risk(law, Gamma), 2 * (law.H @ Gamma @ N - HPH))
 least, paths = [risk(law, np.zeros((small, small)))], {}
 for R in range(1, small + 1):
     rng = stream("rank", R)
-    least.append(searches.least_of_rank(value_and_slope, small, R, 10, rng))
+    least.append(searches.least_of_rank(both_at, small, R, 10, rng))
     start = chapter.small_heads(law, 1, R, 0.01, rng)
     paths[R] = chapter.follow(apart(law), start, chapter.horizon(law, 0.01))
 
@@ -377,8 +360,7 @@ ledger.claims({"rank.least": (0, *of_least), "rank.flow": (0, *of_flow)})
 # ## The start, and the optimiser
 #
 # What follows is measured. **A larger start rounds the stairs off.** On a stair the heads that still wait have the size of the start, and $\Gamma$ is a product of three
-# factors: in the limit the stop misses its level by the third power. (Slowly: between $0.003$ and $0.001$ the exponent is still {glue:text}`early_exponent:.2f`.) And the
-# wait grows as the start shrinks:
+# factors: the stop misses its level by the third power in the limit, while from $0.003$ to $0.001$ the exponent is still {glue:text}`early_exponent:.2f`. The wait grows as starts shrink:
 
 
 # %%
@@ -503,7 +485,6 @@ phi, tau_psi = h * psi, h @ psi + 0.25
 first, second = phi / (1 + (1 + tau_psi / phi) / 20)
 sets = tau_psi - np.array([0, first, second, first + second])
 print("stops", *(f"{level:.4f}" for level in risks[stops]))
-print("sets ", *(f"{level:.4f}" for level in sets))
 missed = np.abs(risks[stops] - sets)
 assert first < second and missed[1] < 0.01 and missed[[0, 2, 3]].max() < 1e-6
 
