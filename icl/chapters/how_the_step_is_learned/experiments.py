@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -19,6 +20,7 @@ Velocity = Callable[..., Parts]
 
 MATRIX_D = 6  # flows of whole matrices are followed at this many covariates at most
 START = 1e-6  # size of every factor at a small start, in units of the smallest head's size at the end
+_MOST_EVALUATIONS = 3_000_000  # of a velocity in one flow
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,13 @@ def follow(velocity: Velocity, start: Parts, end: float, *, rtol: float = 1e-8) 
     cuts = np.cumsum([part.size for part in start])[:-1]
     joined = lambda parts: np.concatenate([np.ravel(part) for part in parts])
     split = lambda state: [part.reshape(shape) for part, shape in zip(np.split(state, cuts), shapes, strict=True)]
-    field = lambda _, state: joined(velocity(*split(state)))
+    evaluations = count()
+
+    def field(_, state):
+        if next(evaluations) >= _MOST_EVALUATIONS:  # a flow that runs away would keep the integrator busy for ever
+            raise InputError(f"the flow could not be followed up to t = {end:g}: it runs away. Start closer.")
+        return joined(velocity(*split(state)))
+
     floor = rtol * max(np.abs(part).max() for part in start) / 100
     with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a failure is raised below, in words

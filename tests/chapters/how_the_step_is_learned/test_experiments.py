@@ -106,13 +106,14 @@ def test_stops_of_a_made_up_descent():
     assert experiments.missed(np.array([1.0, 0.5]), STAIRS) == np.inf
 
 
-def test_crossings_of_a_known_flow():
+def test_crossings_of_a_known_flow(monkeypatch):
     path = experiments.follow(lambda x: (-x,), (np.array([1.0, 2.0]),), 5.0, rtol=1e-11)
     first = lambda parts: parts[0][0]
     assert experiments.crossing(path, first, 0.5) == pytest.approx(np.log(2), rel=1e-8)
     assert np.isnan(experiments.crossing(path, first, 2.0))
     times, values = experiments.sampled(path, first, np.array([1.0, 5.0, 9.0]))
     np.testing.assert_allclose(values, np.exp([-1, -5, -5]), rtol=1e-8)
+    monkeypatch.setattr(experiments, "_MOST_EVALUATIONS", 3000)
     with pytest.raises(InputError, match="could not be followed"):
         experiments.follow(lambda x: (x**2,), (np.array([1.0]),), 5.0)
 
