@@ -83,7 +83,8 @@ def stair_times(h, n: int, sigma2: float, start: float, *, share: float = 0.5) -
 def aligned_shares(h, n: int, sigma2: float, start: float, times) -> np.ndarray:
     """γ_i(t)/γ_i at `times` (T,) for a head of size `start` on every eigenvector of h (d,), (T, d).
 
-    The closed form of `stair_times` inverted by halving; the heads do not feel one another. This book.
+    The closed form of `stair_times` inverted by halving; the heads do not feel one another. Raises InputError
+    for a start that is not above 0 and below the end of the smallest head. This book.
     """
     alpha = factor_sizes(h, n, sigma2)
     h, times = np.asarray(h, dtype=float), np.asarray(times, dtype=float)
@@ -123,7 +124,10 @@ def drop(d: int, n: int, sigma2: float, start: float, times) -> np.ndarray:
 
 
 def drop_time(d: int, n: int, sigma2: float, start: float) -> float:
-    """When |Gamma| of `drop` is half its end, ln(√d/(c start) − 1) / (2√d); negative if it starts above. This book."""
+    """When |Gamma| of `drop` is half its end, ln(√d/(c start) − 1) / (2√d); negative if past it. This book.
+
+    Raises InputError unless 0 < start < √d/c, the end.
+    """
     ratio = _end(d, n, sigma2, start) / start
     if ratio <= 1:
         raise InputError(f"start = {start:g} is not below the end of the drop, {ratio * start:g}.")

@@ -62,17 +62,21 @@ def unit(law: PromptLaw) -> float:
 
 
 def small_heads(law: PromptLaw, heads: int, rank: int, start: float, rng: np.random.Generator) -> Parts:
-    """v (heads,), Q and K (heads, rank, d): directions and signs at random, every v and row of size start · unit."""
+    """v (heads,), Q and K (heads, rank, d): directions at random, every v and row of size start · unit.
+
+    The sign of v is that with which a head grows: at d = 1 the other one leads to 0, where the flow rests for ever.
+    """
     size = start * unit(law)
     Q, K = rng.standard_normal((2, heads, rank, law.d))
     rows = [size * part / np.linalg.norm(part, axis=-1, keepdims=True) for part in (Q, K)]
-    return size * rng.choice([-1.0, 1.0], heads), *rows
+    grows = np.einsum("mri,ij,mrj->m", rows[0], law.H @ law.H, rows[1])
+    return np.where(grows < 0, -size, size), *rows
 
 
 def small_matrix(law: PromptLaw, start: float, rng: np.random.Generator) -> Parts:
-    """v () and U (d, d) of size start · unit, U in a random direction."""
+    """v () and U (d, d) of size start · unit, U in a random direction, v with the sign that grows."""
     size, U = start * unit(law), rng.standard_normal((law.d, law.d))
-    return np.array(size), size * U / np.linalg.norm(U)
+    return np.array(-size if np.trace(law.H @ U @ law.H) < 0 else size), size * U / np.linalg.norm(U)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,16 @@ def test_small_starts_are_small_and_balanced(rng):
     np.testing.assert_allclose(np.linalg.norm(Q, axis=2), size)
     np.testing.assert_allclose(np.linalg.norm(K, axis=2), size)
     v, U = experiments.small_matrix(LAW, 1e-3, rng)
-    assert float(v) == pytest.approx(size) and np.linalg.norm(U) == pytest.approx(size)
+    assert abs(float(v)) == pytest.approx(size) and np.linalg.norm(U) == pytest.approx(size)
+
+
+def test_even_one_covariate_is_learned(rng):
+    """From the wrong sign of v the flow would end at 0."""
+    one = experiments.diagonal_law([1.0], 1, 0.0)
+    for _ in range(5):
+        v, Q, K = experiments.small_heads(one, 1, 1, 1e-3, rng)
+        v0, U = experiments.small_matrix(one, 1e-3, rng)
+        assert product(v, Q, K)[0, 0] > 0 and v0 * U[0, 0] > 0
 
 
 def test_the_flow_rests_on_the_stairs_in_any_basis(rng):
