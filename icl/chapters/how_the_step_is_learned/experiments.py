@@ -1,0 +1,200 @@
+"""Chapter 8: the flow of heads and of a merged matrix from small starts, and where it rests."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
+from icl.estimates import NotRun
+from icl.parameters import Parameters
+from icl.prompts import PromptLaw
+from icl.theory import how_the_step_is_learned as theory
+from icl.validation import InputError
+
+Parts = tuple[np.ndarray, ...]  # v (m,), Q and K (m, R, d) of m heads of rank R; or v () and U (d, d)
+Velocity = Callable[..., Parts]
+
+MATRIX_D = 6  # flows of whole matrices are followed at this many covariates at most
+START = 1e-6  # size of every factor at a small start, in units of the smallest head's size at the end
+_MOST_EVALUATIONS = 3_000_000  # of a velocity in one flow
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a profile computes."""
+
+    prompts: int  # Monte-Carlo prompts
+    restarts: int  # searches for resting points
+
+
+BUDGETS = {
+    "quick": Budget(200_000, 40),
+    "standard": Budget(2_000_000, 200),
+    "paper": Budget(20_000_000, 1000),
+}
+
+
+def budget(parameters: Parameters) -> Budget:
+    """The profile's budget, with fewer prompts where one prompt is large."""
+    full, size = BUDGETS[parameters.profile], parameters.n * parameters.d
+    return Budget(max(1000, 100 * full.prompts // max(100, size)), full.restarts)
+
+
+def spectra(d: int, slope: float) -> dict[str, np.ndarray]:
+    """Spectra of trace 1, (d,) each, largest first: the chapter's, λ ∝ (d, …, 1)^slope, and three others."""
+    i = np.arange(1.0, d + 1)
+    shapes = {"chapter": (d + 1 - i) ** slope, "white": i**0, "power": 1 / i, "halving": 2.0**-i}
+    return {name: shape / shape.sum() for name, shape in shapes.items()}
+
+
+def diagonal_law(h, n: int, sigma2: float) -> PromptLaw:
+    """Covariates N(0, diag(h)), h (d,), tasks N(0, I): every H in the coordinates of its eigenvectors."""
+    return PromptLaw(n, np.diag(np.array(h)), np.eye(len(h)), np.zeros(len(h)), sigma2)
+
+
+def unit(law: PromptLaw) -> float:
+    """The unit of a start: the size at which the smallest head ends."""
+    return float(theory.factor_sizes(np.diag(law.H), law.n, law.sigma2).min())
+
+
+def small_heads(law: PromptLaw, heads: int, rank: int, start: float, rng: np.random.Generator) -> Parts:
+    """v (heads,), Q and K (heads, rank, d): directions at random, every v and row of size start · unit.
+
+    The sign of v is that with which a head grows: at d = 1 the other one leads to 0, where the flow rests for ever.
+    """
+    size = start * unit(law)
+    Q, K = rng.standard_normal((2, heads, rank, law.d))
+    rows = [size * part / np.linalg.norm(part, axis=-1, keepdims=True) for part in (Q, K)]
+    grows = np.einsum("mri,ij,mrj->m", rows[0], law.H @ law.H, rows[1])
+    return np.where(grows < 0, -size, size), *rows
+
+
+def small_matrix(law: PromptLaw, start: float, rng: np.random.Generator) -> Parts:
+    """v () and U (d, d) of size start · unit, U in a random direction, v with the sign that grows."""
+    size, U = start * unit(law), rng.standard_normal((law.d, law.d))
+    return np.array(-size if np.trace(law.H @ U @ law.H) < 0 else size), size * U / np.linalg.norm(U)
+
+
+@dataclass(frozen=True)
+class Path:
+    """A flow at the integrator's own steps: times (T,), parts (T, …) each, the speed |d parts/dt| (T,), and between.
+
+    `between(t)` gives the parts at any time up to the last.
+    """
+
+    times: np.ndarray
+    parts: Parts
+    speed: np.ndarray
+    between: Callable[[float], Parts]
+
+    def at(self, k: int) -> Parts:
+        """The parts at times[k], in the shapes in which they began."""
+        return tuple(part[k] for part in self.parts)
+
+
+def follow(velocity: Velocity, start: Parts, end: float, *, rtol: float = 1e-8) -> Path:
+    """The flow d parts/dt = velocity(*parts) from `start` at time 0 to `end`; relative error `rtol` of a step.
+
+    LSODA's steps are short where something happens and long where the flow rests, however long that is. Raises
+    InputError where it fails.
+    """
+    shapes = [part.shape for part in start]
+    cuts = np.cumsum([part.size for part in start])[:-1]
+    joined = lambda parts: np.concatenate([np.ravel(part) for part in parts])
+    split = lambda state: [part.reshape(shape) for part, shape in zip(np.split(state, cuts), shapes, strict=True)]
+    evaluations = count()
+
+    def field(_, state):
+        if next(evaluations) >= _MOST_EVALUATIONS:  # a flow that runs away would keep the integrator busy for ever
+            raise InputError(f"the flow could not be followed up to t = {end:g}: it runs away. Start closer.")
+        return joined(velocity(*split(state)))
+
+    floor = rtol * max(np.abs(part).max() for part in start) / 100
+    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a failure is raised below, in words
+        found = solve_ivp(field, (0.0, end), joined(start), method="LSODA", rtol=rtol, atol=floor, dense_output=True)
+    if not found.success or not np.isfinite(found.y).all():
+        raise InputError(f"the flow could not be followed up to t = {end:g}: {found.message}")
+    speed = np.array([np.linalg.norm(field(0, state)) for state in found.y.T])
+    parts = [part.reshape(-1, *shape) for part, shape in zip(np.split(found.y.T, cuts, axis=1), shapes, strict=True)]
+    return Path(found.t, tuple(parts), speed, lambda t: tuple(split(found.sol(t))))
+
+
+def horizon(law: PromptLaw, start: float) -> float:
+    """A time by which heads from so small a start have long ended."""
+    return 60 / (min(start, 1.0) * unit(law) * np.diag(law.H).min() ** 2)
+
+
+def drop_horizon(law: PromptLaw) -> float:
+    """A time by which a merged matrix from a start of any size above 1e-8 units has long ended."""
+    h = np.diag(law.H)
+    gamma = theory.best_entries(h, law.n, law.sigma2)
+    slowest = (h**2 / gamma).min() * np.linalg.norm(gamma)  # λ ν v² at the end, where v² = |Gamma*|
+    return 60 / np.linalg.norm(h**2) + 60 / slowest
+
+
+def drops(law: PromptLaw, velocity: Velocity, value: Callable[[Parts], float], stream) -> tuple[list[int], list[float]]:
+    """How often a merged matrix stops between start and end, and where it ends, from three small random starts."""
+    counts, ends = [], []
+    for k in range(3):
+        path = follow(velocity, small_matrix(law, START, stream("merged", k)), drop_horizon(law))
+        risks = np.array([value(path.at(j)) for j in range(len(path.times))])
+        counts.append(len(stops(risks, path.speed)) - 2)
+        ends.append(float(risks[-1]))
+    return counts, ends
+
+
+def last_move(times: np.ndarray, risks: np.ndarray) -> float:
+    """The last of the times (T,) at which a hundredth of the whole descent (T,) is still to come."""
+    return float(times[np.flatnonzero(risks > risks[-1] + 0.01 * (risks[0] - risks[-1]))[-1]])
+
+
+def no_stair_between(d: int) -> NotRun | None:
+    """Why nothing can stop between start and end, or None."""
+    return NotRun("one covariate has no stair between start and end") if d == 1 else None
+
+
+def stops(risks: np.ndarray, speed: np.ndarray) -> list[int]:
+    """Where a descent (T,) rests: its begin, every stop between, and its end, as indices in time.
+
+    A stop is a local minimum of the speed; of several at one level the slowest. Levels within a millionth of the whole
+    descent are one, and what rounding makes of the rest at the end is that end.
+    """
+    apart = 1e-6 * abs(risks[0] - risks[-1])
+    minima = 1 + np.flatnonzero((speed[1:-1] <= speed[:-2]) & (speed[1:-1] < speed[2:]))
+    between = minima[(risks[minima] < risks[0] - apart) & (risks[minima] > risks[-1] + apart)]
+    kept = []
+    for k in between:
+        if kept and abs(risks[k] - risks[kept[-1]]) <= apart:
+            kept[-1] = min(kept[-1], k, key=lambda j: speed[j])
+        else:
+            kept.append(int(k))
+    return [0, *kept, len(risks) - 1]
+
+
+def missed(found: np.ndarray, levels: np.ndarray) -> float:
+    """Largest distance of levels found from those predicted, infinite where their numbers differ; both 1-D (k,)."""
+    return float(np.abs(found - levels).max()) if len(found) == len(levels) else np.inf
+
+
+def crossing(path: Path, value: Callable[[Parts], float], level: float) -> float:
+    """The first time when `value(parts)` crosses `level`; NaN when it never does."""
+    above = np.array([value(path.at(k)) for k in range(len(path.times))]) > level
+    k = int(np.argmax(above != above[0]))
+    if k == 0:
+        return np.nan
+    return float(brentq(lambda t: value(path.between(t)) - level, path.times[k - 1], path.times[k], rtol=1e-14))
+
+
+def sampled(path: Path, value: Callable[[Parts], float], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`times` (T,) and `value(parts)` there, (T,), the path's last beyond its end: a curve to draw."""
+    return times, np.array([value(path.between(min(t, path.times[-1]))) for t in times])
+
+
+def slope_of(x, y) -> float:
+    """Least-squares slope of log y against log x, both (k,)."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

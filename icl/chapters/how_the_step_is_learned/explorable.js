@@ -1,0 +1,118 @@
+/* Chapter 8: stairs and drop in the reader's hands; the closed forms of icl/theory/how_the_step_is_learned.py and the
+   flow of a merged matrix in the eigenbasis. Drawn by explorable.js. */
+(function (root) {
+  "use strict";
+
+  function spectrum(p) { // trace 1, largest first
+    const raw = Array.from({ length: p.d }, (_, i) => (p.d - i) ** p.slope);
+    const trace = raw.reduce((a, b) => a + b);
+    return raw.map((v) => v / trace);
+  }
+
+  const tau = (p) => 1 + p.sigma2;
+  const entries = (p) => spectrum(p).map((h) => p.n / ((p.n + 1) * h + tau(p))); // Gamma*
+  const sizes = (p) => entries(p).map(Math.cbrt);
+  const factor = (p) => p.start * Math.min(...sizes(p)); // the size of every factor at the start
+
+  function stairs(p) { // eq. (5.2), summand by summand
+    const gamma = entries(p), levels = [tau(p)];
+    spectrum(p).forEach((h, i) => levels.push(levels[i] - h * h * gamma[i]));
+    return levels;
+  }
+
+  function clock(z) { // F(z), F' = 1/(z² (1 − z³))
+    return Math.log1p(z + z * z) / 6 - Math.log1p(-z) / 3 - 1 / z - Math.atan((2 * z + 1) / Math.sqrt(3)) / Math.sqrt(3);
+  }
+
+  /* When head i has the share of its entry that is asked for; at once if it starts above. */
+  function stairTimes(p, share = 0.5) {
+    const alpha = sizes(p), a = factor(p), z = Math.cbrt(share);
+    return spectrum(p).map((h, i) => Math.max(0, (clock(z) - clock(a / alpha[i])) / (h * h * alpha[i])));
+  }
+
+  function shares(p, time) { // of each entry, by halving the closed form
+    const alpha = sizes(p), a = factor(p);
+    return spectrum(p).map((h, i) => {
+      const target = clock(a / alpha[i]) + time * h * h * alpha[i];
+      let low = a / alpha[i], high = 1;
+      for (let k = 0; k < 60; k++) {
+        const middle = (low + high) / 2;
+        if (clock(middle) < target) low = middle;
+        else high = middle;
+      }
+      return low ** 3;
+    });
+  }
+
+  function risk(p, learned) { // learned: each entry's share of its best
+    const gamma = entries(p), least = stairs(p)[p.d];
+    return spectrum(p).reduce((sum, h, i) => sum + h * h * gamma[i] * (1 - learned[i]) ** 2, least);
+  }
+
+  /* The merged matrix from v = |u| = the factor, u along h²: [v, u_1, …, u_d] in steps of Runge and Kutta's fourth order,
+     their length from the fastest rate there is. Returns the risk at increasing times. */
+  function merged(p, times) {
+    const h = spectrum(p), gamma = entries(p), norm = Math.hypot(...h.map((v) => v * v)), a = factor(p);
+    const field = (s) => {
+      const pulls = h.map((v, i) => v * v * (1 - (s[0] * s[i + 1]) / gamma[i]));
+      return [pulls.reduce((sum, g, i) => sum + g * s[i + 1], 0), ...pulls.map((g) => s[0] * g)];
+    };
+    const fastest = 2 * Math.hypot(...gamma) * Math.max(...h.map((v, i) => (v * v) / gamma[i])) + 2 * norm;
+    const length = 0.1 / fastest, moved = (s, k, f) => s.map((v, i) => v + f * k[i]);
+    let s = [a, ...h.map((v) => (a * v * v) / norm)], t = 0;
+    const value = () => risk(p, h.map((_, i) => (s[0] * s[i + 1]) / gamma[i]));
+    const floor = stairs(p)[p.d], done = 1e-10 * (tau(p) - floor);
+    return times.map((end) => {
+      while (t < end && value() - floor > done) {
+        const dt = Math.min(length, end - t);
+        const k1 = field(s), k2 = field(moved(s, k1, dt / 2)), k3 = field(moved(s, k2, dt / 2)), k4 = field(moved(s, k3, dt));
+        s = s.map((v, i) => v + (dt / 6) * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]));
+        t += dt;
+      }
+      return value();
+    });
+  }
+
+  const spaced = (from, to, count) =>
+    Array.from({ length: count }, (_, i) => from * (to / from) ** (i / (count - 1)));
+
+  function halfWay(times, risks, top, least) { // when half of the descent is done, between two times in logarithm
+    const middle = (top + least) / 2, k = risks.findIndex((v) => v < middle);
+    if (k < 1) return NaN;
+    const part = (risks[k - 1] - middle) / (risks[k - 1] - risks[k]);
+    return times[k - 1] * (times[k] / times[k - 1]) ** part;
+  }
+
+  const maths = { spectrum, stairs, stairTimes, shares, risk, merged, factor };
+
+  function draw(p, view) {
+    const levels = stairs(p), climbs = stairTimes(p), late = Math.max(...stairTimes(p, 0.999));
+    const end = Math.max(100, 3 * late), times = spaced(1, end, 300), learned = times.map((t) => shares(p, t));
+    const early = spaced(0.1, Math.min(end, 2000 * p.d), 300), drop = merged(p, early), span = levels[0] - levels[p.d];
+    const time = { label: "time", log: true, from: 1, to: end };
+
+    let plot = view.panel(0, { title: "risk", x: time,
+      y: { label: "", from: levels[p.d] - 0.05 * span, to: levels[0] + 0.1 * span } });
+    for (const level of levels) plot.rule({ y: level }, { dashed: true, thin: true, pale: true });
+    plot.line([...early, end], [...drop, drop[drop.length - 1]], { colour: "preconditioned", label: "merged", at: 1.5, place: "below" });
+    plot.line(times, learned.map((shares) => risk(p, shares)), { colour: "gd", label: "apart", at: climbs[0], place: "right" });
+
+    plot = view.panel(1, { title: "learned of each eigenvector", x: time, y: { label: "", from: 0, to: 1.1 } });
+    let named = 0; // the time at which the last name stands
+    climbs.forEach((climb, i) => {
+      plot.line(times, learned.map((shares) => shares[i]), { colour: "gd", pale: i > 0 });
+      if (climb < 1.25 * named) return;
+      plot.point(Math.max(climb, 1), 0.5, { colour: "gd", label: String(i + 1), place: "left" });
+      named = climb;
+    });
+
+    view.number("first", climbs[0]);
+    view.number("last", climbs[p.d - 1]);
+    view.number("drop", halfWay(early, drop, levels[0], levels[p.d]));
+    view.number("least", levels[p.d]);
+    view.number("top", levels[0]);
+  }
+
+  if (typeof module !== "undefined") module.exports = maths;
+  (root.iclExplorables = root.iclExplorables || []).push({ name: "how_the_step_is_learned", maths, draw });
+})(typeof globalThis === "undefined" ? this : globalThis);
