@@ -40,7 +40,6 @@ from icl.chapters.softmax_heads_losses import fits, losses, pictures
 from icl.chapters.softmax_heads_losses.explorable import explorable
 from icl.prompts import PromptLaw
 from icl.theory import causal_stack, mlp_benefit, one_step_gd, other_losses
-from icl.theory import nonlinear_targets as nonlinear
 from icl.theory import quadratic_attention as products
 from icl.theory import softmax_heads as theory
 from scipy.special import softmax
@@ -391,18 +390,13 @@ def on_products(X, y, x):
 # %% tags=["hide-input"]
 misses = fits.nonlinearity_in_query(d, n, 3, stream("deep weights"))
 deep = fits.fit_deep("sign", 3, 20, 0.25, 2, budget.deep, stream("deep"))
-of_signs = nonlinear.linear_floor(nonlinear.moments("sign", 3), 0.25)
 kernel = chapter.quadratic_risk(
     d, n, sigma2, on_products, budget.prompts, stream("products")
 )
 ledger.claims({
     "deep_targets.linear_in_query": (0, misses["masked"], misses["unmasked"]),
-    "deep_targets.floor": (of_signs, deep),
-    "deep_targets.products_first": (
-        by_moments,
-        kernel,
-        products.linear_floor(d, sigma2),
-    ),
+    "deep_targets.floor": (0.25 + 1 - 2 / np.pi, deep),
+    "deep_targets.products_first": (by_moments, kernel, sigma2 + p),
 })
 
 # %% [markdown]
@@ -447,7 +441,6 @@ explorable(parameters)
 
 # %% tags=["hide-input", "remove-output"]
 fitted_q = np.trace(fitted.M[0] - fitted.M[1]) / (2 * d) if done else np.nan
-A4, b4 = theory.moments(q, d, 4 * n, sigma2)
 numbers = {
     "linear": linear,
     "linear_floor": sigma2 + p,
@@ -455,8 +448,6 @@ numbers = {
     "fitted_q": abs(fitted_q),
     "fitted_prompts": budget.fitted,
     "products_long": products.minimal_risk(d, 100 * n, sigma2),
-    "longer_softmax": sigma2 + d - 2 * b4 @ V + V @ A4 @ V,
-    "longer_linear": one_step_gd.one_step_risk(1 / (n + k), d, 4 * n, sigma2),
 }
 for name, value in numbers.items():
     ledger.number(name, value)
@@ -469,12 +460,22 @@ for name, value in numbers.items():
 # The best pair for $n$ examples meets a prompt of $4n$. What does it do, and what does linear attention without a factor $1/n$ do?
 # ```
 #
-# ```{solution} ex-longer-prompts
+# ```{solution-start} ex-longer-prompts
 # :label: sol-longer-prompts
 # :class: dropdown
-# Softmax divides by the number of examples: the factor $2Vq/n$ becomes $2Vq/(4n)$, a mean over more examples. Its risk is
-# {glue:text}`longer_softmax:.3f`. Linear attention adds four times as much, overshoots, and has {glue:text}`longer_linear:.1f`.
-# {cite:t}`he2025` saw this difference in training.
+# ```
+#
+# Softmax divides by the number of examples: the factor $2Vq/n$ becomes $2Vq/(4n)$, a mean over more examples. Linear attention adds four times as
+# much, and overshoots. {cite:t}`he2025` saw this difference in training.
+
+# %%
+A4, b4 = theory.moments(q, d, 4 * n, sigma2)
+print(f"two heads: {sigma2 + d - 2 * b4 @ V + V @ A4 @ V:.3f}")
+overshot = one_step_gd.one_step_risk(1 / (n + k), d, 4 * n, sigma2)
+print(f"linear attention: {overshot:.3f}")
+
+# %% [markdown]
+# ```{solution-end}
 # ```
 #
 # ```{exercise} Below two heads ◇
