@@ -131,6 +131,11 @@ def lengths(alpha: float, rho: float) -> Lengths:
     return Lengths(2 + (size * of_g**2).sum() / b**2, across, 1 / (alpha * b**2 * least))
 
 
+def at_dimension(d: int, tau: float, alpha: float, rho: float) -> float:
+    """`descent` with its first correction, for d dimensions; this book. Raises InputError for tau ≤ 1."""
+    return descent(tau, alpha, rho) * (1 + first_correction(tau, alpha, rho) / d)
+
+
 def first_correction(tau: float, alpha: float, rho: float) -> float:
     """c with error(d) = descent(tau) · (1 + c/d + O(1/d²)), endless tasks, tau > 1, no ridge; this book.
 

@@ -12,6 +12,11 @@ from icl.estimates import Estimate
 from icl.search import mean_over_trainings
 from icl.theory import how_many_tasks as theory
 
+NUMBERS = {
+    "deep_layers": transformer.MODEL.layers,
+    "deep_seeds": len(SEEDS),
+    "deep_prompts": transformer.BATCH * transformer.SCHEDULE.steps,
+}
 PROMPTS = {"quick": 2048, "standard": 8192, "paper": 32_768}
 
 

@@ -5,27 +5,33 @@ import re
 import numpy as np
 
 from icl.chapters.how_many_tasks.deep import Risks
-from icl.chapters.how_many_tasks.experiments import Ladder
+from icl.chapters.how_many_tasks.experiments import along_prompts
+from icl.chapters.how_many_tasks.ladder import Climb, along_tasks
 from icl.chapters.how_many_tasks.transformer import COUNTS
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.parameters import Parameters
 from icl.theory import how_many_tasks as theory
 
-SHADES = ("#7b5fe0", "#0f8fa8", "#c98200", "#c2417c")  # of the ladder's sizes
+SHADES = tuple(COLOURS[name] for name in ("preconditioned", "newton", "trained_sampled"))  # of the ladder's sizes
+PROMPTS = (0.15, 0.25, 0.4, 0.6, 0.8, 1.25, 1.6, 2.5, 4.0, 7.0)  # P/d² of fits
+TASKS = (0.25, 0.5, 1.0, 1.5, 2.5)  # K/d
 LENGTHS = (1, 8, 64, np.inf)  # times the page's n/d
 
 
-def two_transitions(parameters: Parameters, found: dict[int, list[list[float]]], taus, tasks: dict) -> Figure:
-    """Left: error against prompts, endless tasks, with fits; right: against tasks, endless prompts, several contexts.
+def two_transitions(parameters: Parameters, stream) -> Figure:
+    """Left: error against prompts, endless tasks, and fits; right: against tasks, endless prompts, several contexts."""
+    found = along_prompts(parameters, PROMPTS, lambda d: stream("along prompts", d))
+    return drawn_transitions(parameters, found, PROMPTS, along_tasks(parameters, TASKS, stream("along tasks")))
 
-    found : d → errors over the limit's, (fits, taus); tasks : (d, K/d) → exact error at finite d, averaged.
-    """
+
+def drawn_transitions(parameters: Parameters, found: dict[int, list[float]], taus, tasks: dict) -> Figure:
+    """`two_transitions` with errors measured at `taus`, by d, and at (d, K/d), averaged over sets of tasks."""
     alpha, rho = parameters.n / parameters.d, parameters.sigma2 / parameters.d
     grid = np.unique(
         np.r_[np.geomspace(0.1, 10, 301), 1 + np.geomspace(1e-3, 0.1, 20), 1 - np.geomspace(1e-3, 0.1, 20)]
     )
     curve = np.array([theory.descent(tau, alpha, rho) for tau in grid])
-    kappas = np.geomspace(0.1, 10, 201)
+    kappas = np.linspace(0.02, 3, 150)
     least, zero = theory.endless_prompts(alpha, np.inf, rho), 1 + rho
     contexts = {f"{factor * alpha:g}": [theory.endless_prompts(factor * alpha, k, rho) - rho for k in kappas]
                 for factor in LENGTHS}  # fmt: skip
@@ -39,6 +45,7 @@ def two_transitions(parameters: Parameters, found: dict[int, list[list[float]]],
         left.axhline(least, color=INK, linewidth=0.8, linestyle="--")
         left.set(xscale="log", ylim=(0, top), xlim=(0.1, 10), xlabel="prompts $P/d^2$", ylabel="error on new tasks")
         left.set_title("endless tasks")
+        left.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
         left.legend(loc="upper right", handlelength=1.2)
         for (label, values), line in zip(contexts.items(), ((0, ()), (0, (4, 2)), (0, (1, 1)), (0, ())), strict=True):
             endless = label == "inf"
@@ -49,7 +56,7 @@ def two_transitions(parameters: Parameters, found: dict[int, list[list[float]]],
         at, means = np.array(list(tasks)), np.array(list(tasks.values()))
         right.plot(at[:, 1], means - rho, "o", color=SHADES[2], markersize=5, markerfacecolor="none")
         right.axvline(1, color=INK, linewidth=0.8, linestyle=":")
-        right.set(xscale="log", xlim=(0.1, 10), ylim=(0, 1.05 * max(contexts[f"{alpha:g}"])), xlabel="tasks $K/d$")
+        right.set(xlim=(0, 3), ylim=(0, 1.05 * max(contexts[f"{alpha:g}"])), xlabel="tasks $K/d$")
         right.set_ylabel("excess on new tasks")
         right.set_title("endless prompts")
         right.legend(loc="upper right", handlelength=1.8)
@@ -65,19 +72,22 @@ def two_transitions(parameters: Parameters, found: dict[int, list[list[float]]],
     return Figure("two_transitions", figure, columns, alt, method="monte-carlo")
 
 
-def convergence(ladders: dict[str, tuple[Ladder, int]], corrections: dict[str, float]) -> Figure:
-    """Error over the limit's, less 1, against d on logarithmic axes; where derived, its 1/d as a line."""
+def convergence(climb: Climb, corrections: dict[int, float]) -> Figure:
+    """Error over the limit's, less 1, against d on logarithmic axes; lines c/d for P = tau·d² by `corrections`[tau]."""
+    endless = climb.ladders["endless tasks"]
+    shown = {f"$P = {tau}d^2$": (endless, list(endless.taus).index(tau), c) for tau, c in corrections.items()}
+    shown["$P = 2d^2$, $K = d/2$"] = (climb.ladders["few tasks"], 0, None)
     with style():
         figure, axis = canvas(height=3.4)
         columns: dict[str, np.ndarray] = {}
-        for (name, (found, column)), shade, marker in zip(ladders.items(), SHADES, "os^D", strict=False):
+        for (name, (found, column, c)), shade, marker in zip(shown.items(), SHADES, "os^", strict=False):
             above, errors = found.ratio[:, column] - 1, found.stderr[:, column]
             axis.errorbar(found.sizes, above, 2 * errors, fmt=marker, color=shade, markersize=6, label=name)
             key = re.sub(r"\W+", "_", name).strip("_")
-            columns |= {"d": found.sizes, f"above_{key}": above, f"stderr_{key}": errors}
-            if name in corrections:
-                line = np.array([6.0, 64.0])
-                axis.plot(line, corrections[name] / line, color=shade, linewidth=1.4)
+            columns |= {f"d_{key}": found.sizes, f"above_{key}": above, f"stderr_{key}": errors}
+            if c is not None:
+                ends = np.array([6.0, 64.0])
+                axis.plot(ends, c / ends, color=shade, linewidth=1.4)
         axis.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel="error / limit − 1", xlim=(6, 64))
         axis.set_xticks([8, 16, 24, 48], ["8", "16", "24", "48"])
         axis.set_xticks([], minor=True)

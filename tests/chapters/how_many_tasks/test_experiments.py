@@ -7,7 +7,7 @@ from support import assert_within_errors
 
 from icl.chapters import check_parameters
 from icl.chapters.how_many_tasks import experiments as chapter
-from icl.estimates import NotRun, monte_carlo
+from icl.estimates import monte_carlo
 from icl.prompts import PromptLaw
 from icl.theory import how_many_tasks as theory
 
@@ -109,60 +109,6 @@ def test_error_on_new_is_the_risk_on_prompts(rng):
     assert plain < d * chapter.error_on_new(Gamma, n, sigma2)
 
 
-def small_ladder(monkeypatch, count=(60, 30), sizes=(4, 8)):
-    monkeypatch.setattr(chapter, "SIZES", sizes)
-    monkeypatch.setitem(chapter.BUDGETS, "quick", chapter.Budget(1000, count, 200))
-
-
-def test_the_ladder_keeps_both_ratios_and_nears_one(monkeypatch):
-    small_ladder(monkeypatch)
-    parameters = check_parameters(NAME, d=6, n=9, sigma2=0.9)
-    found = chapter.ladder(parameters, (3.0, 6.0), np.random.default_rng)
-    assert list(found.lengths) == [6, 12] and found.ratio.shape == found.stderr.shape == (2, 2)
-    assert (found.ratio > 1).all() and (found.ratio[1] < found.ratio[0]).all()
-    assert chapter.scaled(parameters, 20) == (30, pytest.approx(3.0))
-
-
-def test_few_fits_take_the_spread_of_the_size_before(monkeypatch):
-    small_ladder(monkeypatch, (40, 4))
-    found = chapter.ladder(check_parameters(NAME), (4.0,), np.random.default_rng)
-    assert found.stderr[1, 0] == pytest.approx(found.stderr[0, 0] * (4 * np.sqrt(40)) / (8 * np.sqrt(4)))
-    short = chapter.ladder(check_parameters(NAME), (4.0,), np.random.default_rng, share=0.3)
-    assert list(short.sizes) == [4], "one fit has no error"
-
-
-def test_the_ladder_with_few_tasks_and_a_ridge(monkeypatch):
-    small_ladder(monkeypatch, (80, 80), (8, 16))
-    found = chapter.ladder(
-        check_parameters(NAME, d=1, n=3, sigma2=0.2), (2.0,), np.random.default_rng, kappa=0.5, ridge=0.3
-    )
-    assert np.abs(found.ratio[:, 0] - 1).max() < 0.1
-
-
-def test_straight_lines_are_found():
-    sizes = np.array([8, 16, 32])
-    ratio = 1 + 3 / sizes + 5 / sizes**2
-    found = chapter.Ladder(sizes, sizes, np.ones(1), ratio[:, None], np.full((3, 1), 1e-3))
-    assert chapter.coefficient(found, 0).mean == pytest.approx(3)
-    assert chapter.at_infinity(found, 0).mean == pytest.approx(1)
-    pure = chapter.Ladder(sizes, sizes, np.ones(1), (1 + 3 / sizes**1.5)[:, None], np.full((3, 1), 1e-3))
-    assert chapter.exponent(pure, 0).mean == pytest.approx(-1.5)
-
-
-def test_errors_of_a_line_are_those_of_its_noise(rng):
-    basis, errors = np.stack([np.ones(4), np.arange(4.0)], axis=1), np.array([0.1, 0.2, 0.1, 0.3])
-    slopes = [chapter.weighted_fit(basis, errors * rng.standard_normal(4), errors)[1] for _ in range(4000)]
-    assert np.std([slope.mean for slope in slopes]) == pytest.approx(slopes[0].stderr, rel=0.05)
-
-
-def test_averages_over_sets_of_tasks(monkeypatch):
-    small_ladder(monkeypatch, sizes=(10, 40))
-    found = chapter.task_averages(check_parameters(NAME, d=4, n=12, sigma2=1.0), 0.7, np.random.default_rng)
-    assert np.abs(found.ratio[:, 0] - 1).max() < 0.05 and abs(found.ratio[1, 0] - 1) < abs(found.ratio[0, 0] - 1)
-    by_tasks = chapter.along_tasks(check_parameters(NAME), (0.5, 2.0), np.random.default_rng(2), d=6)
-    assert list(by_tasks) == [(6, 0.5), (6, 2.0)] and by_tasks[6, 0.5] > by_tasks[6, 2.0]
-
-
 def test_the_label_row_costs_its_weights():
     found = chapter.with_label_row(6, 12, 1.5, (3.0, 6.0), 400, np.random.default_rng(5))
     more, less = theory.descent(3 * 6 / 7, 2, 0.25), theory.descent(3, 2, 0.25)
@@ -171,16 +117,30 @@ def test_the_label_row_costs_its_weights():
 
 
 def test_points_along_the_prompts(monkeypatch):
-    small_ladder(monkeypatch, sizes=(3, 4, 5, 6))
+    monkeypatch.setattr(chapter, "SIZES", (3, 4, 5, 6))
     found = chapter.along_prompts(check_parameters(NAME), (0.5, 4.0), np.random.default_rng)
     assert [*found] == [3, 4, 5] and all(len(errors) == 2 for errors in found.values())
-
-
-def test_the_ladder_is_not_judged_for_short_contexts():
-    assert isinstance(chapter.run_if_long(check_parameters(NAME, d=4, n=3), 1.0), NotRun)
-    assert chapter.run_if_long(check_parameters(NAME, d=4, n=4), 1.0) == 1.0
 
 
 def test_budget_shrinks_with_the_size_of_a_prompt():
     assert chapter.budget(check_parameters(NAME)).prompts == 200_000
     assert chapter.budget(check_parameters(NAME, d=100, n=1000)).prompts == 2000
+
+
+def test_mean_error_is_the_risk(rng):
+    """On new tasks by `error_on_new`, on given ones by the moments written out."""
+    d, n, sigma2 = 2, 5, 0.4
+    law, few = PromptLaw.isotropic(d, n, sigma2), chapter.Budget(60_000, (2,), 2)
+    Gamma, tasks = rng.standard_normal((d, d)) / 2, rng.standard_normal((3, d))
+    R = tasks.T @ tasks / 3
+    B = (n + 1) / n * R + (np.trace(R) + sigma2) / n * np.eye(d)
+    expected = sigma2 + np.trace(Gamma @ B @ Gamma.T) - 2 * np.trace(Gamma @ R) + np.trace(R)
+    assert_within_errors(chapter.mean_error(law, Gamma, few, rng, tasks), expected)
+    assert_within_errors(chapter.mean_error(law, Gamma, few, rng), d * chapter.error_on_new(Gamma, n, sigma2))
+
+
+def test_the_grid_sees_a_difference():
+    right = lambda *corner: theory.limit(*corner)
+    wrong = lambda *corner: (1.001 * theory.limit(*corner)[0], 0)
+    assert chapter.off_the_printed(right)[0] < 1e-10 < 1e-4 < chapter.off_the_printed(wrong)[0]
+    assert chapter.off_the_printed(right)[1] > 1e-3
