@@ -1,7 +1,7 @@
 """Chapter 10's deep transformers: encoders trained on prompts of a few tasks, of many, of ever new ones.
 
-After Raventós, Paul, Chen and Ganguli (2023), much smaller. Each training takes a minute or two, so the book carries
-the weights; the standard and the paper profile train again.
+After Raventós, Paul, Chen and Ganguli (2023), much smaller. `ship` makes a training in half a minute;
+the book carries the weights, and the standard and the paper profile train again.
 """
 
 import platform
@@ -56,7 +56,7 @@ def file_name(count: int, seed: int) -> str:
 
 
 def start(count: int, seed: int) -> tuple[np.random.Generator, np.ndarray | None, Encoder]:
-    """The generator of a training, its tasks, and the model before it."""
+    """The generator of a training, its tasks (K, D), None for fresh ones, and the model before it."""
     rng = np.random.default_rng(entropy("10_how_many_tasks", seed, "training on tasks", count))
     tasks = rng.standard_normal((count, D)) if count else None
     return rng, tasks, Encoder(MODEL, rng=rng)
@@ -116,7 +116,7 @@ def load(count: int, seed: int, folder: Path = FOLDER) -> tuple[np.ndarray | Non
 
 
 def trained(count: int, seed: int, profile: str) -> tuple[np.ndarray | None, Encoder]:
-    """Tasks and model: as shipped, or, at the other profiles, trained now from a seed of its own."""
+    """Tasks (K, D) and model: as shipped, or, at the other profiles, trained now from a seed of its own."""
     if profile == "quick":
         return load(count, seed)[:2]
     return run(count, seed + 10)[1:]
