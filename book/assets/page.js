@@ -57,7 +57,7 @@ function iclTarget() {
   /* What folds is called by what it shows, and the first sliders are two tabs away. */
   function name() {
     for (const fold of document.querySelectorAll("details.hide > summary")) {
-      const heading = fold.closest("section").querySelector(":is(h1, h2, h3)").textContent;
+      const heading = fold.closest("section:has(> :is(h1, h2, h3))").querySelector(":is(h1, h2, h3)").textContent;
       fold.ariaLabel = `Code of “${heading.replace(/#$/, "").trim()}”`;
     }
     for (const button of document.querySelectorAll(".admonition-title > .toggle-button")) {

@@ -5,7 +5,7 @@ import html
 from icl.chapters import CHAPTERS, Chapter
 from press.pages.reading import title
 
-_WIDTH, _BOX, _HEIGHT, _ROW = 360, 172, 66, 122  # of the drawing, a box (width and height), from row to row
+_WIDTH, _BOX, _HEIGHT, _ROW = 408, 196, 66, 122  # of the drawing, a box (width and height), from row to row
 
 
 def drawing() -> str:

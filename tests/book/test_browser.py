@@ -225,6 +225,10 @@ def test_the_map_is_for_keyboard_and_phone(page):
     page.locator(".icl-map a").first.focus()
     sizes = page.locator(".icl-map text").evaluate_all("all => all.map((text) => text.getBoundingClientRect().height)")
     assert min(sizes) >= 11 and len(sizes) >= 3 * len(CHAPTERS)
+    overflow = """link => { const box = link.querySelector("rect").getBBox();
+        return Math.max(...[...link.querySelectorAll("text")].map((text) => text.getBBox().width - box.width)); }"""
+    room = [link.evaluate(overflow) for link in page.locator(".icl-map a").all()]
+    assert max(room) < -6, "words within their box"
     ink = page.locator(".icl-map a text").first.evaluate("text => getComputedStyle(text).fill")
     ground = page.evaluate("getComputedStyle(document.querySelector('.icl-map rect')).fill")
     assert contrast(ground, ink) > 7
@@ -253,4 +257,4 @@ def test_the_proof_unfolds(first_chapter):
     before = proof.bounding_box()["height"]
     proof.locator("button.toggle-button").click()
     first_chapter.wait_for_timeout(400)
-    assert proof.bounding_box()["height"] > before + 200
+    assert proof.bounding_box()["height"] > before + 100
