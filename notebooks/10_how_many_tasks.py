@@ -306,7 +306,7 @@ ledger.figure(pictures.convergence(climb, c))
 # :name: fig-two-transitions
 #
 # Left: endless tasks. More prompts help, then hurt up to $P = d^2$, then help again, down to the least error (dashed). Marks: fits, nearer to the limit the larger
-# $d$. Right: endless prompts. From $K = d$ tasks on new tasks are learned, sharply so for endless contexts (black); circles: exact, averaged over tasks at $d = 24$.
+# $d$. Right: endless prompts. From $K = d$ tasks on new tasks are learned, sharply so for endless contexts (thin line); circles: averages over tasks at $d = 24$.
 # ```
 #
 # ```{glue:figure} fig-convergence
@@ -325,8 +325,8 @@ ledger.claims(chapter.at_other_parameters(stream("other parameters")))
 # %% [markdown]
 # ## Few tasks, few prompts, and a ridge
 #
-# Put both together, with a penalty $P \lambda \|\Gamma\|^2$. For large $d$ ridge regression acts as if prompts were endless and the ridge larger, $k$ for $\lambda$,
-# plus noise:
+# Put both together, with a penalty $P \lambda \|\Gamma\|^2$. For large $d$ ridge regression acts as with endless prompts and a larger ridge, $k$ for $\lambda$, plus
+# noise:
 #
 # $$
 # k = \lambda + \frac k\tau \operatorname{tr} \tfrac{B}{B + k} , \quad \bar\Gamma = R (B + k)^{-1} , \quad
@@ -354,7 +354,7 @@ def equivalent(tau, alpha, kappa, rho, ridge=0.0):
     k = theory.effective_ridge(df, 1 + q, tau, ridge)
     s = q + k
     M, D = resolvent(s, kappa)
-    gain, gain2 = 1 - s * M, 1 - 2 * s * M + s**2 * D  # of Γ̄ and its square
+    gain, gain2 = 1 - s * M, 1 - 2 * s * M + s**2 * D  # mean Γ, its square
     lost = (1 - 2 * k * M + k**2 * D) / tau
     seen = (rho + s - s**2 * M - k * gain2) / (1 - lost)
     new = rho + 1 - 2 * gain + (1 + q) * gain2
@@ -420,11 +420,11 @@ ledger.figure(pictures.deep_transformers(risks))
 # :name: fig-deep-transformers
 #
 # Softmax transformers of {glue:text}`deep_layers:.0f` layers trained on prompts of $K$ tasks ($d = 3$, $n = 6$, $\sigma^2 = \frac14$; mean of
-# {glue:text}`deep_seeds:.0f` shipped trainings on {glue:text}`deep_prompts:,.0f` prompts each, two standard errors). On 4 tasks they come near the best predictor for
-# these, and fail on new ones. On many they turn to ridge regression, though on the tasks of their training they could do better.
+# {glue:text}`deep_seeds:.0f` trainings on {glue:text}`deep_prompts:,.0f` prompts each, two standard errors; dotted: ridge regression). On 4 tasks they come near the
+# best predictor for these, and fail on new ones. On many they turn to ridge regression, though on their own tasks they could do better.
 # ```
 #
-# A linear layer remembers a subspace, which $d$ tasks fill. A deep one tells tasks apart, and goes on doing so beyond $d$.
+# A linear layer remembers a subspace, which $d$ tasks fill. A deep one tells tasks apart: even 16, five times $d$, it answers far better than new ones.
 #
 # ## Limits
 #
