@@ -1,0 +1,222 @@
+"""Chapter 11's experiments: prompts that each have a covariance of their own, descent over steps, one step's flow."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq, least_squares, minimize
+
+from icl.estimates import Estimate, NotRun, monte_carlo
+from icl.parameters import Parameters
+from icl.prompts import Prompts
+from icl.theory import when_depth_pays as theory
+
+Sampler = Callable[[int], Prompts]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a profile computes."""
+
+    prompts: int  # Monte-Carlo prompts
+    rotations: int  # sampled rotations that matrices are fitted on
+    fresh: int  # and those they are measured on
+    starts: int  # descents over matrices
+
+
+BUDGETS = {
+    "quick": Budget(100_000, 500, 20_000, 3),
+    "standard": Budget(1_000_000, 2000, 200_000, 6),
+    "paper": Budget(4_000_000, 10_000, 1_000_000, 12),
+}
+
+
+def budget(parameters: Parameters) -> Budget:
+    """The profile's budget, with fewer prompts where one prompt is large (their standard errors then grow)."""
+    full = BUDGETS[parameters.profile]
+    size = parameters.d * max(parameters.n, parameters.d)
+    return Budget(max(2000, int(100 * full.prompts / max(100, size))), full.rotations, full.fresh, full.starts)
+
+
+def haar(rng: np.random.Generator, B: int, d: int) -> np.ndarray:
+    """B rotations or reflections from the Haar measure of O(d), (B, d, d)."""
+    Q, R = np.linalg.qr(rng.standard_normal((B, d, d)))
+    return Q * np.sign(np.einsum("bii->bi", R))[:, None, :]  # without the signs QR's law is not Haar
+
+
+def prompts(
+    eigenvalues: np.ndarray, n: int, sigma2: float, rng: np.random.Generator, B: int, *, fixed=False
+) -> Prompts:
+    """B prompts of n examples, x ~ N(0, H) with H = O diag(λ) O' and O Haar, anew for each prompt; beta ~ N(0, I).
+
+    With `fixed` every prompt has H = diag(λ). Draws are float64.
+    """
+    d = len(eigenvalues)
+    x = rng.standard_normal((B, n + 1, d)) * np.sqrt(eigenvalues)
+    if not fixed:
+        x = x @ haar(rng, B, d).mT
+    return _labelled(x, sigma2, rng)
+
+
+def endless(eigenvalues: np.ndarray, rng: np.random.Generator, B: int) -> Prompts:
+    """B prompts as after endless many examples without noise: d examples √(dλ_i) o_i, so that X'X/d is H exactly."""
+    d = len(eigenvalues)
+    O, z = haar(rng, B, d), rng.standard_normal((B, 1, d))
+    axes = np.sqrt(d) * np.broadcast_to(np.eye(d), O.shape)
+    return _labelled(np.concatenate([axes, z], axis=1) * np.sqrt(eigenvalues) @ O.mT, 0.0, rng)
+
+
+def _labelled(x: np.ndarray, sigma2: float, rng: np.random.Generator) -> Prompts:
+    beta = rng.standard_normal((len(x), x.shape[2]))
+    y = np.einsum("bnd,bd->bn", x, beta) + np.sqrt(sigma2) * rng.standard_normal(x.shape[:2])
+    return Prompts(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1], beta)
+
+
+def mean_squared_error(answer: Callable, sample: Sampler, count: int) -> Estimate:
+    """Of `answer(X, y, x)` on `count` prompts of `sample(B)`, for the query's label."""
+
+    def squared_errors(B):
+        batch = sample(B)
+        return (answer(batch.X, batch.y, batch.x_query) - batch.y_query) ** 2
+
+    return monte_carlo(squared_errors, count, chunk=2000)
+
+
+def descend_over_steps(eigenvalues: np.ndarray, layers: int, starts: int, rng: np.random.Generator) -> float:
+    """The least of Σ λ Π (1 − aλ)² that Gauss and Newton's method finds over the steps' logarithms.
+
+    Starts are spread over the logarithms of 1/λ, with noise.
+    """
+    low, high = np.log(1 / eigenvalues.max()), np.log(1 / eigenvalues.min())
+    roots = np.sqrt(eigenvalues)
+
+    def residuals(logs):
+        return roots * np.prod(1 - np.exp(logs)[:, None] * eigenvalues, axis=0)
+
+    def jacobian(logs):
+        factors = 1 - np.exp(logs)[:, None] * eigenvalues
+        others = [np.prod(np.delete(factors, k, axis=0), axis=0) for k in range(layers)]
+        return np.transpose([-a * roots * eigenvalues * other for a, other in zip(np.exp(logs), others, strict=True)])
+
+    inner, whole = (np.arange(layers) + 0.5) / layers, np.linspace(0, 1, layers)
+    options = dict(xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=2000)
+    begin = lambda k: low + (high - low) * (whole if k % 2 else inner) + 0.1 * rng.standard_normal(layers)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ends = [least_squares(residuals, begin(k), jacobian, **options) for k in range(starts)]
+    return 2 * min(end.cost for end in ends)
+
+
+def worst_over_depths(eigenvalues: np.ndarray, most: int = 12) -> tuple[float, float]:
+    """Over 1 to `most` layers: the largest of 1/(aλ_max) and aλ_min over the steps a, and of excess over its bound."""
+    depths = range(1, most + 1)
+    steps = [theory.free_steps(eigenvalues, L) for L in depths]
+    ends = [max(1 / (eigenvalues.max() * a.min()), eigenvalues.min() * a.max()) for a in steps]
+    pairs = [(theory.excess(a, eigenvalues), theory.chebyshev_bound(eigenvalues, len(a))) for a in steps]
+    return max(ends), max(found / bound if bound else found for found, bound in pairs)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Two flows of one shared step, from 0 and from twice the best.
+
+    excess : the worse at their ends; ratio : the largest of the distance from the best step to exp(−mt) times the
+    first; rate : minus the slope of the distance's logarithm, late.
+    """
+
+    excess: float
+    ratio: float
+    rate: float
+
+
+def curvature(eigenvalues: np.ndarray, layers: int, step: float) -> float:
+    """The second derivative of Σ λ (1 − aλ)^{2L} in a."""
+    L = layers
+    return float(2 * L * (2 * L - 1) * np.sum(eigenvalues**3 * (1 - step * eigenvalues) ** (2 * L - 2)))
+
+
+def least_curvature(eigenvalues: np.ndarray, layers: int) -> float:
+    """The least of `curvature` over all steps: positive unless all eigenvalues are equal and L ≥ 2."""
+    if layers == 1:
+        return curvature(eigenvalues, 1, 0.0)
+    falling = lambda a: np.sum(eigenvalues**4 * (1 - a * eigenvalues) ** (2 * layers - 3))
+    return curvature(eigenvalues, layers, theory.zero_of_falling(falling, 1 / eigenvalues.max()))
+
+
+def flow(eigenvalues: np.ndarray, layers: int) -> Flow | NotRun:
+    """Gradient flow da/dt = −f'(a) of f(a) = Σ λ (1 − aλ)^{2L}, until nothing is left of the distance.
+
+    `NotRun` where all eigenvalues are equal and L ≥ 2: the curvature is 0 and the end is approached like a power of t.
+    """
+    best, m = theory.shared_step(eigenvalues, layers), least_curvature(eigenvalues, layers)
+    if m <= 1e-9 * curvature(eigenvalues, layers, 0.0):
+        return NotRun("the curvature is nearly 0 on the way: all eigenvalues are equal, or the two ends far apart")
+    slope = lambda _, a: 2 * layers * np.sum(eigenvalues**2 * (1 - a * eigenvalues) ** (2 * layers - 1))
+    times = np.linspace(0, 60 / m, 6001)
+    worst, ratio, rates = 0.0, 0.0, []
+    for start in (0.0, 2 * best):
+        run = solve_ivp(slope, (0, times[-1]), [start], "LSODA", t_eval=times, rtol=1e-12, atol=1e-15 * best)
+        distance = np.abs(run.y[0] - best)
+        worst = max(worst, theory.excess(np.full(layers, run.y[0, -1]), eigenvalues))
+        early = distance > 1e-6 * best  # what is below is nearly rounding
+        ratio = max(ratio, float((distance / (best * np.exp(-m * times)))[early].max()))
+        late = (distance > 1e-9 * best) & (distance < 1e-4 * best)
+        rates.append(-np.polyfit(times[late], np.log(distance[late]), 1)[0])
+    return Flow(worst, ratio, float(np.mean(rates)))
+
+
+def tail_ratio(eigenvalues: np.ndarray) -> tuple[float, float | NotRun, float]:
+    """−log of the factor of one more looped layer: its limit, what 100κ layers have, and the limit for free steps."""
+    kappa = eigenvalues.max() / eigenvalues.min()
+    if kappa < 1 + 1e-6:
+        return np.nan, NotRun("all eigenvalues are equal: one layer leaves nothing"), np.nan
+    L = int(np.ceil(100 * kappa))
+    logs = [_log_excess(eigenvalues, layers) for layers in (L, L + 1)]
+    limit = lambda ratio: -2 * np.log((ratio - 1) / (ratio + 1))
+    return limit(kappa), logs[0] - logs[1], limit(np.sqrt(kappa))
+
+
+def _log_excess(eigenvalues, layers):
+    """log Σ λ (1 − aλ)^{2L} at the best step, without underflow."""
+    residuals = np.abs(1 - theory.shared_step(eigenvalues, layers) * eigenvalues)
+    logs = np.log(eigenvalues) + 2 * layers * np.log(np.maximum(residuals, 1e-300))
+    return logs.max() + np.log(np.exp(logs - logs.max()).sum())
+
+
+def descend_over_one_matrix(eigenvalues: np.ndarray, rng: np.random.Generator) -> float:
+    """The control: tr H (I − ΓH)(I − ΓH)' with one H for all prompts, L-BFGS over Γ in the eigenvectors' scale."""
+    d, roots = len(eigenvalues), np.sqrt(eigenvalues)
+    H = np.diag(eigenvalues)
+
+    def value_and_gradient(flat):
+        G = flat.reshape(d, d) / roots[:, None] / roots  # Γ; flat is the whitened one
+        rest = np.eye(d) - G @ H
+        gradient = -2 * H @ rest @ H / roots[:, None] / roots
+        return np.trace(H @ rest @ rest.T), gradient.ravel()
+
+    start = rng.standard_normal((d, d)).ravel()
+    options = dict(ftol=0.0, gtol=1e-14, maxiter=20_000, maxfun=40_000)
+    return float(minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).fun)
+
+
+def turned_saddle() -> float:
+    """The condition number at d = 2 from which the best step of two looped layers is a minimum in the turn as well."""
+
+    def second_order(kappa):
+        pair = theory.spectrum(2, kappa)
+        left = 1 - theory.shared_step(pair, 2) * pair
+        return pair.sum() * left.sum() ** 2 - 2 * pair @ left**2
+
+    return float(brentq(second_order, 1.5, 100))
+
+
+def overtakes(eigenvalues: np.ndarray, most: int = 62) -> tuple[float, float]:
+    """The first numbers of layers at which Newton's iteration is ahead of own steps, and of one step for all."""
+    own, one = np.inf, np.inf
+    for L in range(most, 1, -1):
+        newton = theory.newton_excess(eigenvalues, L - 2, theory.newton_alpha(eigenvalues, L - 2))
+        if newton < theory.least_excess(eigenvalues, L):
+            own = L
+        if newton < theory.excess(np.full(L, theory.shared_step(eigenvalues, L)), eigenvalues):
+            one = L
+    return own, one
