@@ -12,6 +12,7 @@ from icl.parameters import Parameters
 from icl.prompts import Prompts
 from icl.theory import when_depth_pays as theory
 
+MOST_SAMPLED = 6  # covariates, where matrices are fitted on sampled rotations
 Sampler = Callable[[int], Prompts]
 
 
@@ -210,13 +211,28 @@ def turned_saddle() -> float:
     return float(brentq(second_order, 1.5, 100))
 
 
-def overtakes(eigenvalues: np.ndarray, most: int = 62) -> tuple[float, float]:
-    """The first numbers of layers at which Newton's iteration is ahead of own steps, and of one step for all."""
-    own, one = np.inf, np.inf
+def overtakes(eigenvalues: np.ndarray, most: int = 62) -> dict[str, float]:
+    """The first numbers of layers, at most `most`, at which Newton's iteration is ahead of own steps and of one."""
+    first = {"past_free": np.inf, "past_shared": np.inf}
     for L in range(most, 1, -1):
         newton = theory.newton_excess(eigenvalues, L - 2, theory.newton_alpha(eigenvalues, L - 2))
-        if newton < theory.least_excess(eigenvalues, L):
-            own = L
-        if newton < theory.excess(np.full(L, theory.shared_step(eigenvalues, L)), eigenvalues):
-            one = L
-    return own, one
+        shared = theory.excess(np.full(L, theory.shared_step(eigenvalues, L)), eigenvalues)
+        for name, other in (("past_free", theory.least_excess(eigenvalues, L)), ("past_shared", shared)):
+            if newton < other:
+                first[name] = L
+    return first
+
+
+def prose_numbers(parameters: Parameters, turned_d3: float) -> dict[str, float]:
+    """What the page's sentences quote besides its claims; `turned_d3` is what a looped matrix left at d = 3."""
+    lam = theory.spectrum(parameters.d, parameters.condition)
+    own = {name: getattr(parameters, name) for name in ("d", "n", "condition", "layers")}
+    return own | {
+        "prompts": budget(parameters).prompts,
+        "one_layer": theory.least_excess(lam, 1),
+        "capped": min(parameters.d, MOST_SAMPLED),
+        "short_layers": min(parameters.layers, 3),
+        "saddle": turned_saddle(),
+        "turned_d3": turned_d3,
+        **overtakes(theory.spectrum(64, parameters.condition)),
+    }

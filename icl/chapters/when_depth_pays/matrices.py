@@ -15,8 +15,6 @@ from icl.chapters.when_depth_pays.experiments import haar
 from icl.estimates import Estimate, monte_carlo
 from icl.theory import when_depth_pays as theory
 
-MOST_SAMPLED = 6  # covariates, where rotations are sampled
-
 
 @dataclass(frozen=True)
 class Rotated:
