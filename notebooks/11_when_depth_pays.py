@@ -203,9 +203,10 @@ sampled = measure(steps, lambda B: chapter.endless(lam, rng, B))
 
 # %% tags=["hide-input"]
 ends, above = chapter.worst_over_depths(lam)
+found = chapter.unless_too_steep(lam, layers, searched, sampled)
 ledger.claims({
-    "depth.risk": (left, searched, looped(lam, layers)),
-    "depth.prompts": (left, sampled, looped(lam, layers)),
+    "depth.risk": (left, found[0], looped(lam, layers)),
+    "depth.prompts": (left, found[1], looped(lam, layers)),
     "depth.roots": (1, ends),
     "depth.chebyshev": (1, above),
 })
@@ -250,7 +251,8 @@ ledger.claims({"depth.fixed": (0, control, S_1 - S_2**2 / S_3)})
 #
 # For one layer, yes, by convexity. For more the risk is convex in each matrix but not in all, and symmetry proves nothing: it is a guess, an *ansatz*. We put it to the
 # test. At $d = 3$ the mean over rotations is a finite sum, exactly: Euler angles in equal steps and at Gauss's nodes. L-BFGS then runs over all entries of all matrices,
-# from starts far from the identity. Beyond $d = 3$ the rotations are sampled, and what was found is measured on fresh ones.
+# from starts far from the identity. Beyond $d = 3$ the rotations are sampled, and what was found is measured on fresh ones. What came out: no descent got below the steps.
+# That is observed, not proved.
 
 # %%
 starts, three = budget.starts + 2, theory.spectrum(3, condition)
@@ -272,8 +274,6 @@ ledger.claims({
 })
 
 # %% [markdown]
-# With a matrix for each layer the guess stands: no descent got below the steps. That is observed, not proved.
-#
 # ## Looped layers: one step for all
 #
 # In a **looped** transformer all layers have the same weights. {cite:t}`gatmiry2024` prove, as we understand it for a covariance that all prompts share, that gradient flow
@@ -427,8 +427,8 @@ for _ in range(layers):
     M = 2 * M - M @ H @ M
 rest = np.eye(d) - M @ H
 square = (1 - alpha * lam**2) ** 2
-predicted, near = lam @ square**2**layers, lam @ square ** (2 * layers)
-ledger.claims({"depth.newton": (predicted, (rest * (H @ rest)).sum(), near)})
+left, near = lam @ square**2**layers, lam @ square ** (2 * layers)
+ledger.claims({"depth.newton": (left, (rest * (H @ rest)).sum(), near)})
 
 # %% tags=["hide-input", "remove-output"]
 ledger.figure(pictures.newton(theory.spectrum(64, condition), 30))

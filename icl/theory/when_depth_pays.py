@@ -42,25 +42,26 @@ def least_excess(eigenvalues, layers: int) -> float:
 
     0 as soon as there are as many layers as different eigenvalues.
     """
-    layers = check_count("layers", layers, least=0)
-    basis, slopes = _orthonormal(eigenvalues, power=1, degree=layers)
-    if slopes is None or len(slopes) < layers:
+    layers, (nodes, _) = check_count("layers", layers, least=0), _arrays(eigenvalues, eigenvalues)
+    if layers >= len(_distinct(nodes)):
         return 0.0
-    return float(1 / np.sum(basis**2))
+    return float(1 / np.sum(_at_zero(nodes, nodes, layers) ** 2))
 
 
 def free_steps(eigenvalues, layers: int) -> np.ndarray:
     """The best steps of L ≥ 1 layers, (L,), rising: one over the roots of the polynomial orthogonal in λ².
 
-    All lie between 1/λ_max and 1/λ_min. With more layers than different eigenvalues the last step is repeated.
+    All lie between 1/λ_max and 1/λ_min. With more layers than different eigenvalues the first step, which magnifies no
+    error, is repeated. As L nears d at a large condition number, float64 no longer holds the steps well enough.
     """
     layers = check_count("layers", layers)
     nodes, _ = _arrays(eigenvalues, eigenvalues)
     distinct = _distinct(nodes)
     if layers >= len(distinct):
-        return np.r_[1 / distinct[::-1], np.full(layers - len(distinct), 1 / distinct.min())]
+        return np.r_[np.full(layers - len(distinct), 1 / distinct[0]), 1 / distinct]
     centres, offsets = _recurrence(nodes, nodes**2, layers)
-    roots = np.linalg.eigvalsh(np.diag(centres) + np.diag(offsets, 1) + np.diag(offsets, -1))
+    beside = np.diag(offsets[:-1], 1)
+    roots = np.linalg.eigvalsh(np.diag(centres) + beside + beside.T)
     return 1 / roots[::-1]
 
 
@@ -194,7 +195,7 @@ def _distinct(nodes: np.ndarray) -> np.ndarray:
 
 
 def _recurrence(nodes, weights, degree: int) -> tuple[np.ndarray, np.ndarray]:
-    """Lanczos: centres (degree,) and offsets (degree − 1,) of the orthonormal polynomials' three-term recurrence."""
+    """Lanczos: centres and offsets, (degree,) each, of the orthonormal polynomials' three-term recurrence."""
     basis, centres, offsets = [np.sqrt(weights / weights.sum())], [], []
     for _ in range(degree):
         v = nodes * basis[-1]
@@ -203,21 +204,17 @@ def _recurrence(nodes, weights, degree: int) -> tuple[np.ndarray, np.ndarray]:
             v = v - np.array([b @ v for b in basis]) @ np.array(basis)
         offsets.append(np.linalg.norm(v))
         basis.append(v / offsets[-1])
-    return np.array(centres), np.array(offsets[:-1])
+    return np.array(centres), np.array(offsets)
 
 
-def _orthonormal(eigenvalues, power: int, degree: int):
-    """Values at 0 of the polynomials orthonormal in the weights λ^power, (degree + 1,), and the offsets used."""
-    nodes, _ = _arrays(eigenvalues, eigenvalues)
-    if degree >= len(_distinct(nodes)):
-        return np.empty(0), None
-    weights = nodes**power
-    centres, offsets = _recurrence(nodes, weights, degree + 1)
+def _at_zero(nodes, weights, degree: int) -> np.ndarray:
+    """Values at 0 of the polynomials of degree 0 … `degree` that are orthonormal in the weights, (degree + 1,)."""
+    centres, offsets = _recurrence(nodes, weights, degree)
     at_0 = [1 / np.sqrt(weights.sum())]
-    for k in range(degree):  # b_{k+1} p_{k+1} = (λ − a_k) p_k − b_k p_{k−1}
+    for k in range(degree):  # b_k π_{k+1} = (λ − a_k) π_k − b_{k−1} π_{k−1}
         before = offsets[k - 1] * at_0[k - 1] if k else 0.0
         at_0.append((-centres[k] * at_0[k] - before) / offsets[k])
-    return np.array(at_0), offsets
+    return np.array(at_0)
 
 
 def zero_of_falling(f, low: float) -> float:

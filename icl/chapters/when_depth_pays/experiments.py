@@ -113,8 +113,23 @@ def worst_over_depths(eigenvalues: np.ndarray, most: int = 12) -> tuple[float, f
     depths = range(1, most + 1)
     steps = [theory.free_steps(eigenvalues, L) for L in depths]
     ends = [max(1 / (eigenvalues.max() * a.min()), eigenvalues.min() * a.max()) for a in steps]
-    pairs = [(theory.excess(a, eigenvalues), theory.chebyshev_bound(eigenvalues, len(a))) for a in steps]
+    pairs = [(theory.least_excess(eigenvalues, L), theory.chebyshev_bound(eigenvalues, L)) for L in depths]
     return max(ends), max(found / bound if bound else found for found, bound in pairs)
+
+
+def too_steep(eigenvalues: np.ndarray, layers: int) -> NotRun | None:
+    """Why so many steps cannot be run in float64, if they cannot: later ones magnify the rounding of earlier ones."""
+    factors = np.abs(1 - theory.free_steps(eigenvalues, layers)[:, None] * eigenvalues)
+    others = [np.prod(np.delete(factors, k, axis=0), axis=0).max() for k in range(layers)]
+    rounding = eigenvalues.sum() * (np.finfo(float).eps * max(others)) ** 2
+    if rounding < 1e-8 * theory.least_excess(eigenvalues, layers) + 1e-10:
+        return None
+    return NotRun("nearly as many layers as eigenvalues and a large κ: float64 does not hold the steps well enough")
+
+
+def unless_too_steep(eigenvalues: np.ndarray, layers: int, *measured) -> list:
+    """Measurements of so many steps, or in place of each the reason why float64 does not allow them."""
+    return [too_steep(eigenvalues, layers) or each for each in measured]
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,32 @@
     return 1 / sum(values(recurrence(nodes, nodes, layers), layers, 0).map((v) => v * v));
   }
 
-  function residual(nodes, layers) { // the best p with p(0) = 1: orthogonal in the weights λ²
-    if (layers >= distinct(nodes)) return (x) => nodes.reduce((p, node) => p * (1 - x / node), 1);
-    const rule = recurrence(nodes, nodes.map((x) => x * x), layers), at0 = values(rule, layers, 0)[layers];
-    return (x) => values(rule, layers, x)[layers] / at0;
+  /* Zeros of the polynomial of this degree orthogonal in the weights λ²: eigenvalues of the tridiagonal matrix of the
+     recurrence, by bisection on how many lie below x (Sturm). */
+  function zeros(nodes, degree) {
+    const { centres, offsets } = recurrence(nodes, nodes.map((x) => x * x), degree);
+    const below = (x) => {
+      let count = 0, pivot = 1;
+      for (let k = 0; k < degree; k++) {
+        pivot = centres[k] - x - (k ? (offsets[k - 1] ** 2) / pivot : 0);
+        if (pivot === 0) pivot = 1e-300;
+        if (pivot < 0) count++;
+      }
+      return count;
+    };
+    return whole(1, degree).map((k) => {
+      let low = 0, high = 1.01 * nodes[0];
+      for (let i = 0; i < 80; i++) {
+        const middle = (low + high) / 2;
+        if (below(middle) < k) low = middle; else high = middle;
+      }
+      return (low + high) / 2;
+    });
+  }
+
+  function residual(nodes, layers) { // the best p with p(0) = 1
+    const roots = layers >= distinct(nodes) ? nodes : zeros(nodes, layers);
+    return (x) => roots.reduce((p, root) => p * (1 - x / root), 1);
   }
 
   function zeroOfFalling(f, start) {

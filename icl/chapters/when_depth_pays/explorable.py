@@ -7,7 +7,7 @@ from icl.parameters import Parameters
 from icl.theory import when_depth_pays as theory
 
 CONTROLS = (
-    Slider("layers", "<i>L</i>", "layers", 1, 24, unit="layers"),
+    Slider("layers", "<i>L</i>", "layers", 1, 12, unit="layers"),
     Slider("d", "<i>d</i>", "covariates", 1, 60, unit="covariates"),
     Slider("condition", "<i>κ</i>", "condition number", 1, 10_000, log=True),
 )
