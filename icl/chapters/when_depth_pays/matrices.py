@@ -74,7 +74,8 @@ def descend(law: Rotated, layers: int, starts: int, rng: np.random.Generator, *,
     free = theory.free_steps(eigenvalues, layers)
     steps = np.full(layers, theory.shared_step(eigenvalues, layers)) if shared else free
     rows = 1 if shared else layers
-    H, weights = torch.from_numpy(law.H), torch.from_numpy(law.weights)
+    unit = max(theory.excess(steps, eigenvalues), 1e-6 * eigenvalues.sum())  # so that L-BFGS sees numbers of order one
+    H, weights = torch.from_numpy(law.H), torch.from_numpy(law.weights / unit)
 
     def value_and_gradient(flat):
         G = torch.tensor(flat.reshape(rows, d, d), requires_grad=True)
