@@ -284,7 +284,7 @@ ledger.claims({
 # $$
 #
 # a convex function of one number. So there is one minimum $a^\ast$, where $\sum_i \lambda_i^2 (1 - a\lambda_i)^{2L-1} = 0$, and the flow $\dot a = -f'(a)$ reaches it from
-# everywhere: with $m = \min f''$, positive if two eigenvalues differ, $\tfrac{d}{dt} (a - a^\ast)^2 = -2 (a - a^\ast) f'(a) \le -2m\,(a - a^\ast)^2$, hence
+# everywhere: with $m = \min f''$, positive if two eigenvalues differ, $\tfrac{d}{dt} (a - a^\ast)^2 = -2 (a - a^\ast) f'(a)$ is at most $-2m\,(a - a^\ast)^2$, hence
 # $|a_t - a^\ast| \le e^{-mt} |a_0 - a^\ast|$, and late in the flow the rate is $f''(a^\ast)$. The flow of the full matrix from a multiple of $I$ is the same flow, $d$
 # times slower: the gradient there commutes with every rotation, so it is a multiple of $I$ as well.
 #
