@@ -21,8 +21,8 @@
 # its own.** No matrix suits them all, and layers earn their keep even if examples are endless. {cite:t}`bordelon2025` study this case, as we understand it, in a limit of
 # large sizes; here $d$ is finite, and the formulas exact.
 #
-# One layer leaves an excess risk of {glue:text}`one_layer:.4f`; {glue:text}`layers:.0f` layers with a step each leave {glue:text}`depth.risk.predicted:.4f`, and as many
-# that share one step, as in a looped transformer, {glue:text}`depth.shared.predicted:.4f`. Then a surprise: looped layers do better with a matrix that *turns*.
+# One layer leaves an excess risk of {glue:text}`one_layer:.4f`; {glue:text}`layers:.0f` layers with a step each leave {glue:text}`pays.risk.predicted:.4f`, and as many
+# that share one step, as in a looped transformer, {glue:text}`pays.shared.predicted:.4f`. Then a surprise: looped layers do better with a matrix that *turns*.
 #
 # ```{admonition} What you need
 # :class: note
@@ -117,7 +117,7 @@ steps, one_more = (
     for L in (layers, layers + 1)
 )
 apart = [abs(answers - w).max() / abs(steps).max() for w in (steps, one_more)]
-ledger.claims({"depth.forward": (0, *apart)})
+ledger.claims({"pays.forward": (0, *apart)})
 
 # %% [markdown]
 # ## Endless examples: each layer adds a zero
@@ -205,10 +205,10 @@ sampled = measure(steps, lambda B: chapter.endless(lam, rng, B))
 ends, above = chapter.worst_over_depths(lam)
 found = chapter.unless_too_steep(lam, layers, searched, sampled)
 ledger.claims({
-    "depth.risk": (left, found[0], looped(lam, layers)),
-    "depth.prompts": (left, found[1], looped(lam, layers)),
-    "depth.roots": (1, ends),
-    "depth.chebyshev": (1, above),
+    "pays.risk": (left, found[0], looped(lam, layers)),
+    "pays.prompts": (left, found[1], looped(lam, layers)),
+    "pays.roots": (1, ends),
+    "pays.chebyshev": (1, above),
 })
 
 # %% tags=["hide-input", "remove-output"]
@@ -244,7 +244,7 @@ explorable(parameters)
 # %%
 control = chapter.descend_over_one_matrix(lam, stream("control"))
 S_1, S_2, S_3 = (np.sum(lam**k) for k in (1, 2, 3))
-ledger.claims({"depth.fixed": (0, control, S_1 - S_2**2 / S_3)})
+ledger.claims({"pays.fixed": (0, control, S_1 - S_2**2 / S_3)})
 
 # %% [markdown]
 # ## Are multiples of the identity the best matrices?
@@ -268,9 +268,9 @@ fitted = matrices.sampled_descent(
 
 # %% tags=["hide-input"]
 ledger.claims({
-    "depth.one_matrix": (christoffel(three, 1), one, mean_inverted),
-    "depth.two_matrices": (christoffel(three, 2), two, looped(three, 2)),
-    "depth.sampled_matrices": (christoffel(capped, 2), fitted),
+    "pays.one_matrix": (christoffel(three, 1), one, mean_inverted),
+    "pays.two_matrices": (christoffel(three, 2), two, looped(three, 2)),
+    "pays.sampled_matrices": (christoffel(capped, 2), fitted),
 })
 
 # %% [markdown]
@@ -299,10 +299,10 @@ end, ratio, rate = (
 middle = 2 / (lam[0] + lam[-1])
 curvature = chapter.curvature(lam, layers, theory.shared_step(lam, layers))
 ledger.claims({
-    "depth.shared": (looped(lam, layers), end, looped(lam, layers, middle)),
-    "depth.flow_bound": (1, ratio),
-    "depth.flow_rate": (curvature, rate, curvature / 2),
-    "depth.shared_rate": chapter.tail_ratio(lam),
+    "pays.shared": (looped(lam, layers), end, looped(lam, layers, middle)),
+    "pays.flow_bound": (1, ratio),
+    "pays.flow_rate": (curvature, rate, curvature / 2),
+    "pays.shared_rate": chapter.tail_ratio(lam),
 })
 
 # %% [markdown]
@@ -332,9 +332,9 @@ turned = matrices.sampled_descent(
     capped, 2, budget, stream("one matrix"), shared=True
 )
 ledger.claims({
-    "depth.turn": (0, solved, looped(pair, 2)),
-    "depth.turned_d3": (looped(theory.spectrum(3, 10), 2), found[2]),
-    "depth.sampled_turn": (looped(capped, 2), turned),
+    "pays.turn": (0, solved, looped(pair, 2)),
+    "pays.turned_d3": (looped(theory.spectrum(3, 10), 2), found[2]),
+    "pays.sampled_turn": (looped(capped, 2), turned),
 })
 
 # %% tags=["hide-input", "remove-output"]
@@ -349,8 +349,8 @@ ledger.figure(pictures.turned(condition, found, 10))
 # for three no descent found one that does.
 # ```
 #
-# At $d =$ {glue:text}`capped:.0f` two looped layers with a fitted matrix leave {glue:text}`depth.sampled_turn.measured:.4f`, with the best step
-# {glue:text}`depth.sampled_turn.predicted:.4f`. So numbers for looped layers that rest on one step are those of one valley: the one, to be fair, in which a flow from $0$
+# At $d =$ {glue:text}`capped:.0f` two looped layers with a fitted matrix leave {glue:text}`pays.sampled_turn.measured:.4f`, with the best step
+# {glue:text}`pays.sampled_turn.predicted:.4f`. So numbers for looped layers that rest on one step are those of one valley: the one, to be fair, in which a flow from $0$
 # stays by symmetry.
 #
 # ## Few examples
@@ -403,14 +403,14 @@ by_ridge = measure([ridge], drawn("fixed covariance", fixed=True))
 
 # %% tags=["hide-input"]
 ledger.claims({
-    "depth.one_layer_n": (one_layer(tau), by_one, one_layer(sigma2)),
-    "depth.layers_n": (several, by_several, sigma2 + christoffel(lam, L)),
-    "depth.fixed_n": (fixed(tau), by_ridge, fixed(sigma2)),
+    "pays.one_layer_n": (one_layer(tau), by_one, one_layer(sigma2)),
+    "pays.layers_n": (several, by_several, sigma2 + christoffel(lam, L)),
+    "pays.fixed_n": (fixed(tau), by_ridge, fixed(sigma2)),
 })
 
 # %% [markdown]
-# With $n =$ {glue:text}`n:.0f` examples one layer has risk {glue:text}`depth.one_layer_n.predicted:.4f`, {glue:text}`short_layers:.0f` layers have
-# {glue:text}`depth.layers_n.predicted:.4f`; with one covariance for all, one layer has {glue:text}`depth.fixed_n.predicted:.4f`.
+# With $n =$ {glue:text}`n:.0f` examples one layer has risk {glue:text}`pays.one_layer_n.predicted:.4f`, {glue:text}`short_layers:.0f` layers have
+# {glue:text}`pays.layers_n.predicted:.4f`; with one covariance for all, one layer has {glue:text}`pays.fixed_n.predicted:.4f`.
 #
 # ## Where Newton begins
 #
@@ -428,7 +428,7 @@ for _ in range(layers):
 rest = np.eye(d) - M @ H
 square = (1 - alpha * lam**2) ** 2
 left, near = lam @ square**2**layers, lam @ square ** (2 * layers)
-ledger.claims({"depth.newton": (left, (rest * (H @ rest)).sum(), near)})
+ledger.claims({"pays.newton": (left, (rest * (H @ rest)).sum(), near)})
 
 # %% tags=["hide-input", "remove-output"]
 ledger.figure(pictures.newton(theory.spectrum(64, condition), 30))

@@ -51,7 +51,7 @@ def prompts(
 ) -> Prompts:
     """B prompts of n examples, x ~ N(0, H) with H = O diag(λ) O' and O Haar, anew for each prompt; beta ~ N(0, I).
 
-    With `fixed` every prompt has H = diag(λ). Draws are float64.
+    eigenvalues : λ, (d,). With `fixed` every prompt has H = diag(λ). Draws are float64.
     """
     d = len(eigenvalues)
     x = rng.standard_normal((B, n + 1, d)) * np.sqrt(eigenvalues)
@@ -61,7 +61,10 @@ def prompts(
 
 
 def endless(eigenvalues: np.ndarray, rng: np.random.Generator, B: int) -> Prompts:
-    """B prompts as after endless many examples without noise: d examples √(dλ_i) o_i, so that X'X/d is H exactly."""
+    """B prompts as after endless many examples without noise, from eigenvalues (d,).
+
+    They hold d examples √(dλ_i) o_i, so that X'X/d is H exactly.
+    """
     d = len(eigenvalues)
     O, z = haar(rng, B, d), rng.standard_normal((B, 1, d))
     axes = np.sqrt(d) * np.broadcast_to(np.eye(d), O.shape)
@@ -87,7 +90,7 @@ def mean_squared_error(answer: Callable, sample: Sampler, count: int) -> Estimat
 def descend_over_steps(eigenvalues: np.ndarray, layers: int, starts: int, rng: np.random.Generator) -> float:
     """The least of Σ λ Π (1 − aλ)² that Gauss and Newton's method finds over the steps' logarithms.
 
-    Starts are spread over the logarithms of 1/λ, with noise.
+    Starts are spread over the logarithms of 1/λ, with noise; the eigenvalues λ are (d,).
     """
     low, high = np.log(1 / eigenvalues.max()), np.log(1 / eigenvalues.min())
     roots = np.sqrt(eigenvalues)
@@ -109,7 +112,10 @@ def descend_over_steps(eigenvalues: np.ndarray, layers: int, starts: int, rng: n
 
 
 def worst_over_depths(eigenvalues: np.ndarray, most: int = 12) -> tuple[float, float]:
-    """Over 1 to `most` layers: the largest of 1/(aλ_max) and aλ_min over the steps a, and of excess over its bound."""
+    """Over 1 to `most` layers: the largest of 1/(aλ_max) and aλ_min over the steps a, and of excess over its bound.
+
+    eigenvalues : (d,).
+    """
     depths = range(1, most + 1)
     steps = [theory.free_steps(eigenvalues, L) for L in depths]
     ends = [max(1 / (eigenvalues.max() * a.min()), eigenvalues.min() * a.max()) for a in steps]
@@ -118,7 +124,10 @@ def worst_over_depths(eigenvalues: np.ndarray, most: int = 12) -> tuple[float, f
 
 
 def too_steep(eigenvalues: np.ndarray, layers: int) -> NotRun | None:
-    """Why so many steps cannot be run in float64, if they cannot: later ones magnify the rounding of earlier ones."""
+    """Why so many steps, for eigenvalues (d,), cannot be run in float64, if they cannot.
+
+    Later steps magnify the rounding of earlier ones.
+    """
     factors = np.abs(1 - theory.free_steps(eigenvalues, layers)[:, None] * eigenvalues)
     others = [np.prod(np.delete(factors, k, axis=0), axis=0).max() for k in range(layers)]
     rounding = eigenvalues.sum() * (np.finfo(float).eps * max(others)) ** 2
@@ -128,7 +137,10 @@ def too_steep(eigenvalues: np.ndarray, layers: int) -> NotRun | None:
 
 
 def unless_too_steep(eigenvalues: np.ndarray, layers: int, *measured) -> list:
-    """Measurements of so many steps, or in place of each the reason why float64 does not allow them."""
+    """Measurements of so many steps, or in place of each the reason why float64 does not allow them.
+
+    eigenvalues : (d,).
+    """
     return [too_steep(eigenvalues, layers) or each for each in measured]
 
 
@@ -146,13 +158,13 @@ class Flow:
 
 
 def curvature(eigenvalues: np.ndarray, layers: int, step: float) -> float:
-    """The second derivative of Σ λ (1 − aλ)^{2L} in a."""
+    """The second derivative of Σ λ (1 − aλ)^{2L} in a, for eigenvalues λ (d,)."""
     L = layers
     return float(2 * L * (2 * L - 1) * np.sum(eigenvalues**3 * (1 - step * eigenvalues) ** (2 * L - 2)))
 
 
 def least_curvature(eigenvalues: np.ndarray, layers: int) -> float:
-    """The least of `curvature` over all steps: positive unless all eigenvalues are equal and L ≥ 2."""
+    """The least of `curvature` over all steps: positive unless all eigenvalues, (d,), are equal and L ≥ 2."""
     if layers == 1:
         return curvature(eigenvalues, 1, 0.0)
     falling = lambda a: np.sum(eigenvalues**4 * (1 - a * eigenvalues) ** (2 * layers - 3))
@@ -162,7 +174,8 @@ def least_curvature(eigenvalues: np.ndarray, layers: int) -> float:
 def flow(eigenvalues: np.ndarray, layers: int) -> Flow | NotRun:
     """Gradient flow da/dt = −f'(a) of f(a) = Σ λ (1 − aλ)^{2L}, until nothing is left of the distance.
 
-    `NotRun` where all eigenvalues are equal and L ≥ 2: the curvature is 0 and the end is approached like a power of t.
+    `NotRun` where all eigenvalues, (d,), are equal and L ≥ 2: the curvature is 0 and the end is approached like a power
+    of t.
     """
     best, m = theory.shared_step(eigenvalues, layers), least_curvature(eigenvalues, layers)
     if m <= 1e-9 * curvature(eigenvalues, layers, 0.0):
@@ -182,7 +195,10 @@ def flow(eigenvalues: np.ndarray, layers: int) -> Flow | NotRun:
 
 
 def tail_ratio(eigenvalues: np.ndarray) -> tuple[float, float | NotRun, float]:
-    """−log of the factor of one more looped layer: its limit, what 100κ layers have, and the limit for free steps."""
+    """−log of the factor of one more looped layer: its limit, what 100κ layers have, and that for free steps.
+
+    eigenvalues : (d,).
+    """
     kappa = eigenvalues.max() / eigenvalues.min()
     if kappa < 1 + 1e-6:
         return np.nan, NotRun("all eigenvalues are equal: one layer leaves nothing"), np.nan
@@ -200,7 +216,10 @@ def _log_excess(eigenvalues, layers):
 
 
 def descend_over_one_matrix(eigenvalues: np.ndarray, rng: np.random.Generator) -> float:
-    """The control: tr H (I − ΓH)(I − ΓH)' with one H for all prompts, L-BFGS over Γ in the eigenvectors' scale."""
+    """The control: tr H (I − ΓH)(I − ΓH)' with one H for all prompts, L-BFGS over Γ.
+
+    eigenvalues : those of H, (d,), in whose scale Γ is searched.
+    """
     d, roots = len(eigenvalues), np.sqrt(eigenvalues)
     H = np.diag(eigenvalues)
 
@@ -227,7 +246,10 @@ def turned_saddle() -> float:
 
 
 def overtakes(eigenvalues: np.ndarray, most: int = 62) -> dict[str, float]:
-    """The first numbers of layers, at most `most`, at which Newton's iteration is ahead of own steps and of one."""
+    """The first numbers of layers, at most `most`, at which Newton's iteration is ahead of own steps and of one.
+
+    eigenvalues : (d,).
+    """
     first = {"past_free": np.inf, "past_shared": np.inf}
     for L in range(most, 1, -1):
         newton = theory.newton_excess(eigenvalues, L - 2, theory.newton_alpha(eigenvalues, L - 2))

@@ -28,7 +28,7 @@ class Rotated:
 def exact_rotations(eigenvalues: np.ndarray, layers: int) -> Rotated:
     """All rotations at d = 3, exact for the risk of so many layers: a polynomial of degree 4L + 2 in the rotation.
 
-    Euler angles α, γ in equal steps (γ to π: half a turn about an axis of H changes nothing), cos β at Gauss nodes.
+    eigenvalues : (3,). Euler angles α, γ in equal steps (γ to π: half a turn about an axis of H changes nothing), cos β at Gauss nodes.
     """
     degree = 4 * layers + 2
     alphas = 2 * np.pi * np.arange(degree + 1) / (degree + 1)
@@ -41,7 +41,7 @@ def exact_rotations(eigenvalues: np.ndarray, layers: int) -> Rotated:
 
 
 def sampled_rotations(eigenvalues: np.ndarray, count: int, rng: np.random.Generator) -> Rotated:
-    """`count` rotations from the Haar measure, of equal weight."""
+    """`count` rotations from the Haar measure, of equal weight, of eigenvalues (d,)."""
     O = haar(rng, count, len(eigenvalues))
     return Rotated(O * eigenvalues @ O.mT, np.full(count, 1 / count), eigenvalues)
 
@@ -106,7 +106,10 @@ def exact_descent(condition: float, layers: int, starts: int, rng: np.random.Gen
 
 
 def sampled_descent(eigenvalues: np.ndarray, layers: int, sizes, rng: np.random.Generator, *, shared: bool) -> Estimate:
-    """The mean excess, on fresh rotations, of matrices fitted on sampled ones; `sizes` has rotations, fresh, starts."""
+    """The mean excess, on fresh rotations, of matrices fitted on sampled ones; `sizes` has rotations, fresh, starts.
+
+    eigenvalues : (d,).
+    """
     law = sampled_rotations(eigenvalues, sizes.rotations, rng)
     found = descend(law, layers, sizes.starts, rng, shared=shared)
     return monte_carlo(lambda B: excesses(found, sampled_rotations(eigenvalues, B, rng).H), sizes.fresh)
