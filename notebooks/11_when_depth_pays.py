@@ -33,7 +33,7 @@
 import numpy as np
 from icl.chapters import begin
 from icl.chapters.when_depth_pays import experiments as chapter
-from icl.chapters.when_depth_pays import matrices, pictures
+from icl.chapters.when_depth_pays import matrices, pictures, step_flow
 from icl.chapters.when_depth_pays.explorable import explorable
 from icl.theory import when_depth_pays as theory
 
@@ -292,17 +292,17 @@ ledger.claims({
 # multiplies the excess by $\big(\tfrac{\kappa - 1}{\kappa + 1}\big)^2$: $\kappa$ where steps of their own have $\sqrt\kappa$.
 
 # %% tags=["hide-input"]
-flow = chapter.flow(lam, layers)
+flow = step_flow.flow(lam, layers)
 end, ratio, rate = (
     getattr(flow, name, flow) for name in ("excess", "ratio", "rate")
 )
 middle = 2 / (lam[0] + lam[-1])
-curvature = chapter.curvature(lam, layers, theory.shared_step(lam, layers))
+curvature = step_flow.curvature(lam, layers, theory.shared_step(lam, layers))
 ledger.claims({
     "pays.shared": (looped(lam, layers), end, looped(lam, layers, middle)),
     "pays.flow_bound": (1, ratio),
     "pays.flow_rate": (curvature, rate, curvature / 2),
-    "pays.shared_rate": chapter.tail_ratio(lam),
+    "pays.shared_rate": step_flow.tail_ratio(lam),
 })
 
 # %% [markdown]

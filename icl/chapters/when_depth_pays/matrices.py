@@ -28,7 +28,8 @@ class Rotated:
 def exact_rotations(eigenvalues: np.ndarray, layers: int) -> Rotated:
     """All rotations at d = 3, exact for the risk of so many layers: a polynomial of degree 4L + 2 in the rotation.
 
-    eigenvalues : (3,). Euler angles α, γ in equal steps (γ to π: half a turn about an axis of H changes nothing), cos β at Gauss nodes.
+    eigenvalues : (3,). Euler angles α, γ in equal steps, cos β at Gauss nodes; γ only to π, for half a turn about an
+    axis of H changes nothing.
     """
     degree = 4 * layers + 2
     alphas = 2 * np.pi * np.arange(degree + 1) / (degree + 1)

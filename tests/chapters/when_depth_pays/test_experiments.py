@@ -6,7 +6,7 @@ import torch
 
 from icl.chapters import check_parameters
 from icl.chapters.when_depth_pays import experiments as chapter
-from icl.chapters.when_depth_pays import matrices, pictures
+from icl.chapters.when_depth_pays import matrices, pictures, step_flow
 from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.theory import when_depth_pays as theory
 
@@ -76,28 +76,30 @@ def test_the_worst_over_depths():
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_flow_ends_at_the_best_step(layers):
     lam = theory.spectrum(4, 12)
-    flow = chapter.flow(lam, layers)
+    flow = step_flow.flow(lam, layers)
     assert flow.excess == pytest.approx(looped(lam, layers), rel=1e-10)
     assert 0.99 < flow.ratio <= 1 + 1e-6
     best, h = theory.shared_step(lam, layers), 1e-4
     f = lambda a: theory.excess(np.full(layers, a), lam)
     second = (f(best + h) - 2 * f(best) + f(best - h)) / h**2
-    assert flow.rate == pytest.approx(second, rel=1e-3) and chapter.curvature(lam, layers, best) == pytest.approx(
+    assert flow.rate == pytest.approx(second, rel=1e-3) and step_flow.curvature(lam, layers, best) == pytest.approx(
         second, rel=1e-5
     )
     steps = np.linspace(0, 3 * best, 400)
-    assert chapter.least_curvature(lam, layers) == pytest.approx(
-        min(chapter.curvature(lam, layers, a) for a in steps), rel=1e-2
+    assert step_flow.least_curvature(lam, layers) == pytest.approx(
+        min(step_flow.curvature(lam, layers, a) for a in steps), rel=1e-2
     )
 
 
 def test_a_flat_end_is_not_followed():
-    assert isinstance(chapter.flow(np.ones(3), 2), NotRun) and isinstance(chapter.flow(np.ones(3), 1), chapter.Flow)
-    assert isinstance(chapter.tail_ratio(np.ones(3))[1], NotRun)
+    assert isinstance(step_flow.flow(np.ones(3), 2), NotRun) and isinstance(
+        step_flow.flow(np.ones(3), 1), step_flow.Flow
+    )
+    assert isinstance(step_flow.tail_ratio(np.ones(3))[1], NotRun)
 
 
 def test_many_looped_layers():
-    limit, measured, near = chapter.tail_ratio(theory.spectrum(4, 15))
+    limit, measured, near = step_flow.tail_ratio(theory.spectrum(4, 15))
     assert limit == pytest.approx(-2 * np.log(14 / 16)) and measured == pytest.approx(limit, rel=1e-4)
     assert near == pytest.approx(-2 * np.log((15**0.5 - 1) / (15**0.5 + 1)))
 
@@ -168,7 +170,7 @@ def test_sampled_descents(rng):
 
 
 def test_where_the_step_becomes_a_minimum():
-    kappa = chapter.turned_saddle()
+    kappa = step_flow.turned_saddle()
     for factor, sign in ((0.9, -1), (1.1, 1)):
         pair = theory.spectrum(2, factor * kappa)
         a, b = theory.shared_step(pair, 2), 1e-3
