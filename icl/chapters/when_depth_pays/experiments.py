@@ -128,9 +128,10 @@ def too_steep(eigenvalues: np.ndarray, layers: int) -> NotRun | None:
 
     Later steps magnify the rounding of earlier ones.
     """
-    factors = np.abs(1 - theory.free_steps(eigenvalues, layers)[:, None] * eigenvalues)
-    others = [np.prod(np.delete(factors, k, axis=0), axis=0).max() for k in range(layers)]
-    rounding = eigenvalues.sum() * (np.finfo(float).eps * max(others)) ** 2
+    steps = theory.free_steps(eigenvalues, layers)
+    after = np.cumprod(np.abs(1 - steps[:, None] * eigenvalues)[:0:-1], axis=0)[::-1]  # (L − 1, d): of later layers
+    magnified = (1 + steps * eigenvalues.max()) * np.r_[after.max(1), 1.0]
+    rounding = eigenvalues.sum() * (np.finfo(float).eps * magnified.max()) ** 2
     if rounding < 1e-8 * theory.least_excess(eigenvalues, layers) + 1e-10:
         return None
     return NotRun("nearly as many layers as eigenvalues and a large κ: float64 does not hold the steps well enough")
