@@ -166,3 +166,16 @@ def test_wrong_input_is_refused():
         theory.short_steps(theory.moments(FIVE, 3, 10), 0.0, 5)
     with pytest.raises(InputError, match="layers"):
         theory.free_steps(FIVE, 0)
+
+
+def test_moments_are_exact_up_to_the_eighth():
+    """Two examples of two covariates by Gauss and Hermite's nodes, exact for polynomials of degree 2·8 in each."""
+    lam, (nodes, weights) = np.array([1.7, 0.3]), np.polynomial.hermite_e.hermegauss(9)
+    grid = np.stack(np.meshgrid(*[nodes] * 4, indexing="ij"), axis=-1).reshape(-1, 2, 2) * np.sqrt(lam)
+    weight = np.prod(
+        np.stack(np.meshgrid(*[weights / weights.sum()] * 4, indexing="ij"), axis=-1).reshape(-1, 4), axis=1
+    )
+    S, power = grid.mT @ grid / 2, np.broadcast_to(np.diag(lam), (len(grid), 2, 2))
+    for exact in theory.moments(lam, 2, 8):
+        assert weight @ np.einsum("bii->b", power) == pytest.approx(exact, rel=1e-10)
+        power = power @ S
