@@ -345,8 +345,8 @@ ledger.figure(pictures.turned(condition, found, 10))
 # :name: fig-depth-turned
 #
 # Shares of the risk of predicting 0. Left: two looped layers at $d = 2$, with the best $a$ for each turn $b$. For small $\kappa$ the step is a saddle, for large $\kappa$ a
-# ridge keeps it apart from the solution. Right: at $d = 3$ (all matrices, exact mean over rotations) a turn helps an even number of layers; for one layer it cannot, and
-# for three no descent found one that does.
+# ridge keeps it apart from the solution. Right: at $d = 3$ (all matrices, exact mean over rotations) a turn helps two layers and four; for one layer it cannot, and for
+# three no descent found one that does.
 # ```
 #
 # At $d =$ {glue:text}`capped:.0f` two looped layers with a fitted matrix leave {glue:text}`pays.sampled_turn.measured:.4f`, with the best step

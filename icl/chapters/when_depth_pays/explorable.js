@@ -122,7 +122,7 @@
 
     view.number("free", leastExcess(nodes, L) / d);
     view.number("shared", sharedExcess(nodes, L) / d);
-    view.number("newton", newtonExcess(nodes, L) / d);
+    view.number("newton", L < 2 ? "needs 2 layers" : newtonExcess(nodes, L) / d);
     view.number("step", a * top);
   }
 
