@@ -14,6 +14,8 @@ import numpy as np
 
 from icl.validation import InputError
 
+ROUNDING = 1e-9  # of a prompt's largest residual: what is below it says nothing of an algorithm
+
 
 @dataclass(frozen=True)
 class ReadOuts:
@@ -52,8 +54,9 @@ def fit_readouts(states: np.ndarray, targets: np.ndarray) -> ReadOuts:
 def similarities(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """SimE of each prompt, (L, K, P), from residuals a (L, P, R) and b (K, P, R); its mean over P is the paper's.
 
-    Fu et al. (2024), Definition of the similarity of errors, §3. A residual of exactly 0 has similarity 0. Raises
-    InputError when P or R of a and b differ.
+    Fu et al. (2024), Definition of the similarity of errors, §3. A residual of 0 has similarity 0, and so has one
+    below 1e-9 of the prompt's largest: an algorithm that has arrived still errs by rounding, whose direction is the
+    machine's. Raises InputError when P or R of a and b differ.
     """
     if a.shape[1:] != b.shape[1:]:
         raise InputError(f"residuals of different prompts cannot be compared: shapes {a.shape[1:]} and {b.shape[1:]}.")
@@ -100,4 +103,4 @@ def linear_fit(x, y) -> tuple[np.ndarray, np.ndarray]:
 
 def _unit(residuals):
     size = np.linalg.norm(residuals, axis=-1, keepdims=True)
-    return np.divide(residuals, size, out=np.zeros_like(residuals), where=size > 0)
+    return np.divide(residuals, size, out=np.zeros_like(residuals), where=size > ROUNDING * size.max(0))

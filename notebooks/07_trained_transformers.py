@@ -506,8 +506,8 @@ ledger.claims({
 })
 
 # %% [markdown]
-# Neither algorithm is ahead by its errors: the difference is {glue:text}`newton.similarity_queries.measured:.4f` ± {glue:text}`newton.similarity_queries.stderr:.4f`, and on which side
-# of 0 it falls, «holds» or «undecided», depends on the machine. And the similarity with either is next to nothing: after a few layers the errors that
+# Neither algorithm is ahead by its errors: the difference is {glue:text}`newton.similarity_queries.measured:.4f` ± {glue:text}`newton.similarity_queries.stderr:.4f`. (An error below
+# $10^{-9}$ of a prompt's largest is counted as none: where the iterations have arrived, it is rounding, and its direction the machine's.) And the similarity with either is next to nothing: after a few layers the errors that
 # the model still makes have little to do with the errors that Newton's method, or gradient descent, would still make. Induced weights say
 # as little: all good learners' weights are nearly the task, and so nearly each other ({glue:text}`weights_newton:.4f` with Newton, {glue:text}`weights_gd:.4f` with gradient
 # descent). *As fast as* Newton: yes. *Like* Newton: not at this size. Whether the published model differs we cannot say: its similarities are

@@ -37,16 +37,16 @@ _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_TH
 
 
 def run_chapter(
-    chapter: str, out: Path, parameters: Parameters | None = None, *, environment: dict[str, str] | None = None
+    chapter: str, out: Path, parameters: Parameters | None = None, *, environment: dict[str, str | None] | None = None
 ) -> dict:
     """Execute a chapter and return its ledger (the content of `<out>/<chapter>.json`).
 
     Writes `<chapter>.ipynb`, `<chapter>.json`, `<chapter>.provenance.json` and the folder `<chapter>/` of figures
-    into `out`; `environment` changes the kernel's environment variables. Raises InputError, before a kernel starts, for
-    bad parameters or ICL_CORES, a claim of an unknown paper, an unpaired notebook, a missing kernel, a folder that
-    cannot be written or holds files of the same names that no run made; WorkflowError when a cell fails, leaving
-    earlier results as they were, or when the folder was cleared meanwhile. A second run of the same chapter into the
-    same folder waits for the first.
+    into `out`; `environment` changes the kernel's environment variables (None: unset). Raises InputError, before a
+    kernel starts, for bad parameters or ICL_CORES, a claim of an unknown paper, an unpaired notebook, a missing kernel,
+    a folder that cannot be written or holds files of the same names that no run made; WorkflowError when a cell fails,
+    leaving earlier results as they were, or when the folder was cleared meanwhile. A second run of the same chapter
+    into the same folder waits for the first.
     """
     parameters = parameters or check_parameters(chapter)
     for entry in catalogue(chapter).values():
@@ -144,12 +144,16 @@ def _execute(
 @contextlib.contextmanager
 def _environment(**values):
     before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+    _set(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+        _set(before)
+
+
+def _set(values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
 def _provenance(seconds: float) -> dict:

@@ -42,6 +42,8 @@ def test_similarity_by_hand():
     a = np.array([[[3.0, 4.0], [1.0, 0.0]]])
     b = np.array([[[4.0, 3.0], [0.0, 2.0]], [[-3.0, -4.0], [0.0, 0.0]]])
     np.testing.assert_allclose(probes.similarities(a, b), [[[0.96, 0.0], [-1.0, 0.0]]])
+    arrived = np.concatenate([b[:1], 1e-12 * b[:1], 1e-8 * b[:1]])
+    np.testing.assert_allclose(probes.similarities(a, arrived)[0, :, 0], [0.96, 0.0, 0.96])  # rounding is no likeness
     with pytest.raises(InputError, match="different prompts"):
         probes.similarities(a, b[:, :1])
 

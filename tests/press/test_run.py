@@ -138,8 +138,11 @@ def test_a_folder_that_cannot_be_written(small, tmp_path):
 
 def test_the_environment_is_put_back(small, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    run_chapter("small", tmp_path / "out")
+    monkeypatch.setenv("ICL_TEST", "1")
+    small('assert "ICL_TEST" not in os.environ')
+    run_chapter("small", tmp_path / "out", environment={"ICL_TEST": None})
     assert runner.os.environ["OMP_NUM_THREADS"] == "7" and "ICL_OUT" not in runner.os.environ
+    assert runner.os.environ["ICL_TEST"] == "1"
 
 
 def test_figures_of_an_earlier_run_do_not_stay(small, tmp_path):
