@@ -96,7 +96,7 @@ def test_parameters_beyond_those_of_every_chapter_are_told():
 
 def test_the_list_of_chapters_counts():
     text = front.contents(run(*CHAPTERS))
-    assert len(re.findall(r"^\d\. ", text, flags=re.M)) == len(CHAPTERS) and "1 claims" in text
+    assert len(re.findall(r"^\d+\. ", text, flags=re.M)) == len(CHAPTERS) and "1 claims" in text
 
 
 def test_old_addresses_lead_to_the_new_page():
