@@ -112,10 +112,19 @@ def _files(chapter: str) -> set[Path]:
 
 def page_sources() -> list[str]:
     """Paths, relative to the repository, whose change makes the pages anew, beside runs and prose; sorted."""
-    folders = (ROOT / "book", ROOT / "press", BASELINES, MEASUREMENTS)
+    folders = (
+        ROOT / "book",
+        ROOT / "press",
+        ROOT / "icl/front_page",
+        CHECKPOINTS / "front_page",
+        BASELINES,
+        MEASUREMENTS,
+    )
     sources = {path for folder in folders for path in folder.rglob("*.*") if path.is_file() and path.suffix != ".pyc"}
     sources |= {file for chapter in CHAPTERS.values() for file in chapter.folder.glob("*.*") if file.suffix != ".py"}
-    sources |= {ROOT / f"icl/{name}.py" for name in ("claims", "ledger", "figures", "chapters/citations")}
+    sources |= {
+        ROOT / f"icl/{name}.py" for name in ("claims", "ledger", "figures", "chapters/citations", "theory/lines")
+    }
     sources |= {
         ROOT / name for name in ("_config.yml", "_toc.yml", "CITATION.cff", "pyproject.toml", "requirements.lock")
     }
