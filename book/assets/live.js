@@ -27,7 +27,7 @@
   // ---- drawing: markup from numbers, the same in node and in the page ----------------------------------------------
 
   function frame({ width, height }) {
-    const wide = width >= 560, left = 22, right = width - (wide ? 118 : 12), top = 8, bottom = height - 22;
+    const wide = width >= 560, left = 22, right = width - (wide ? 136 : 16), top = 8, bottom = height - 22;
     const X = (u) => left + ((u + REACH) / (2 * REACH)) * (right - left), Y = (y) => bottom - ((y + TOP) / (2 * TOP)) * (bottom - top);
     const U = (x) => clamp(((x - left) / (right - left)) * 2 * REACH - REACH, REACH);
     const V = (y) => clamp(((bottom - y) / (bottom - top)) * 2 * TOP - TOP, TOP);
@@ -61,8 +61,8 @@
     const at = apart(ends.map(([, y]) => g.Y(clamp(y, TOP))), 17, g.top + 12, g.bottom - 6);
     let found = "";
     if (g.wide) ends.forEach(([text, y, colour, name], i) => {
-      found += `<path d="M${g.right + 1} ${g.Y(clamp(y, TOP)).toFixed(1)}L${g.right + 9} ${at[i].toFixed(1)}" stroke="${colour}" fill="none"/>`
-        + `<text class="name ${name}" x="${g.right + 12}" y="${(at[i] + 4).toFixed(1)}" fill="${colour}">${text}</text>`;
+      found += `<path d="M${g.right + 1} ${g.Y(clamp(y, TOP)).toFixed(1)}L${g.right + 15} ${at[i].toFixed(1)}" stroke="${colour}" fill="none"/>`
+        + `<text class="name ${name}" x="${g.right + 19}" y="${(at[i] + 4).toFixed(1)}" fill="${colour}">${text}</text>`;
     });
     if (!layers) return found;
     const early = said.layers.slice(0, -1), places = apart(early.map((ys) => g.Y(clamp(ys[0], TOP))), 14, g.top + 6, g.bottom - 2);
@@ -290,8 +290,8 @@
       ring.setAttribute("aria-valuenow", state.guess.toFixed(2));
       ring.setAttribute("aria-valuetext", `y ${shown(state.guess)}`);
       const text = quiz.querySelector(".yours");
-      text.setAttribute("x", g.right - 18);
-      text.setAttribute("y", at + 5);
+      text.setAttribute("x", g.right + 10);
+      text.setAttribute("y", at - 17);
     }
     function guess(y) {
       if (!state.asking) return;

@@ -37,7 +37,7 @@ class Recipe:
     model: EncoderConfig = field(default_factory=lambda: EncoderConfig(2, layers=5, heads=4, width=32))
     batch: int = 48
     queries: int = 8
-    plan: Plan = Plan(2e-3, 0.006, stretch=2000, most=5)
+    plan: Plan = Plan(2e-3, 0.006, stretch=1750, most=4, decay=0.4)
 
     def configuration(self) -> dict:
         """Everything that the trained weights depend on but the seed, as JSON-able values."""
