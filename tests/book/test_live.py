@@ -214,7 +214,7 @@ def test_the_first_screen_fits_and_does_not_jump(page):
     motto = page.locator(".motto").bounding_box()
     assert motto["y"] + motto["height"] < page.viewport_size["height"], "the sentence is seen without scrolling"
     tops = lambda: page.locator("svg.stage, .motto").evaluate_all(
-        "all => all.map((e) => e.getBoundingClientRect().top)"
+        "all => all.map((e) => e.getBoundingClientRect().top + scrollY)"
     )
     before = tops()
     page.locator("[data-answer]").click()
