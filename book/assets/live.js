@@ -36,8 +36,8 @@
 
   function ground({ left, right, top, bottom, X, Y, height }) {
     const ticks = PLACES.map((u) => `<text x="${X(u)}" y="${height - 5}" text-anchor="middle">${u ? `${u}`.replace("-", "−") : "u = 0"}</text>`);
-    return `<rect class="sheet" x="${left}" y="${top}" width="${right - left}" height="${bottom - top}" rx="6"/>`
-      + `<path class="zero" d="M${left} ${Y(0)}H${right}M${X(0)} ${top}V${bottom}"/>`
+    return `<rect class="sheet" x="${left}" y="${top}" width="${right - left}" height="${bottom - top}" rx="6" fill="none"/>`
+      + `<path class="zero" d="M${left} ${Y(0)}H${right}M${X(0)} ${top}V${bottom}" stroke="currentColor" stroke-opacity="0.22" fill="none"/>`
       + ticks.join("");
   }
 
@@ -317,8 +317,8 @@
       const there = ask(model, state.points, [REACH]), [t, b, o] = [there.model, there.bayes, there.one].map((ys) => ys[0]);
       const off = t - state.guess, followed = off > 0 ? "less" : "more"; // the point drops
       const near = Math.abs(off) < 0.2 ? "Well guessed." : `It follows one point ${followed} than you thought.`;
-      find("[data-words]").textContent = `You said ${shown(state.guess)}. The transformer’s line ends at ${shown(t)}, Bayes’s at `
-        + `${shown(b)}, that of one layer at ${shown(o)}. ${near} Now drag any point.`;
+      find("[data-words]").textContent = `You said ${shown(state.guess)}. The transformer’s line ends at ${shown(t)}, Bayes at `
+        + `${shown(b)}, one layer at ${shown(o)}. ${near} Now drag any point.`;
       quiz.querySelector(".ring").removeAttribute("tabindex");
       box.dataset.stage = "answered";
     }

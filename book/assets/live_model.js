@@ -11,12 +11,12 @@
 (function (root) {
   "use strict";
 
-  /* A tensor from base64: of float16 numbers or, where that is too coarse, of float32; little-endian. */
-  function decode({ shape, float16, float32 }) {
-    const bytes = Uint8Array.from(atob(float16 || float32), (c) => c.charCodeAt(0)), view = new DataView(bytes.buffer);
+  /* A tensor from base64: of float16 numbers or, where that is too coarse, of float64; little-endian. */
+  function decode({ shape, float16, float64 }) {
+    const bytes = Uint8Array.from(atob(float16 || float64), (c) => c.charCodeAt(0)), view = new DataView(bytes.buffer);
     const values = new Float64Array(shape.reduce((a, b) => a * b, 1));
     for (let i = 0; i < values.length; i++) {
-      values[i] = float32 ? view.getFloat32(4 * i, true) : half(view.getUint16(2 * i, true));
+      values[i] = float64 ? view.getFloat64(8 * i, true) : half(view.getUint16(2 * i, true));
     }
     return values;
   }

