@@ -27,6 +27,7 @@ NAME = "front_page"
 # A folder of its own: chapter 7 reads all of the one above, and does not depend on this training.
 FOLDER = checkpoints.FOLDER / NAME
 REPLAYED = 20  # first losses that the checkpoint records
+SLICE = 500  # steps between two saves
 FITTED, TESTED, ASKED = 1_000, 2_000, 8  # prompts of each length to fit read-outs on and to test on; queries of each
 
 
@@ -88,9 +89,9 @@ def train_checkpoint(recipe: Recipe, seed: int, folder: Path, *, state: Path, mi
     A killed run goes on from files beside `state`; after more than so many `minutes` it stops, saved, and None is
     returned. Weights are stored in float16. Raises InputError as `training.train`.
     """
-    settled = train_until_flat(
-        lambda: recipe.begin(seed), recipe.plan, checkpoint=state, minutes=minutes, label=f"{NAME}, seed {seed}"
-    )
+    label = f"{NAME}, seed {seed}"
+    named = dict(checkpoint=state, every=SLICE, minutes=minutes, label=label)
+    settled = train_until_flat(lambda: recipe.begin(seed), recipe.plan, **named)
     if settled is None:
         return None
     weights = {name: value.half() for name, value in settled.model.state_dict().items()}

@@ -20,6 +20,7 @@ TINY = recipe.Recipe(EncoderConfig(2, layers=2, heads=2, width=8), batch=8, quer
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
+    monkeypatch.setattr(recipe, "SLICE", 10)
     monkeypatch.setattr(recipe, "FITTED", 20)
     monkeypatch.setattr(recipe, "TESTED", 200)
 
@@ -65,11 +66,10 @@ def test_the_shipped_weights_are_small_and_were_settled(shipped):
     path = recipe.FOLDER / "front_page-seed0.safetensors"
     assert path.stat().st_size < 400_000
     record = shipped.record
-    assert len(record["first_losses"]) == recipe.REPLAYED and record["curve"][-1] < 0.3 * record["curve"][0]
-    assert record["steps"]["all"] == 2 * record["steps"]["constant"] and record["last_stretches"]["flat"] in (
-        True,
-        False,
-    )
+    assert len(record["first_losses"]) == recipe.REPLAYED and record["curve"][-1] < 0.4 * record["curve"][0]
+    assert record["last_stretches"]["flat"], "at constant rates, more steps had stopped to help"
+    constant, decay = record["steps"]["constant"], recipe.RECIPE.plan.decay
+    assert record["steps"]["all"] == constant + round(decay * constant)
 
 
 def test_the_shipped_training_replays(shipped):
