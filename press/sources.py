@@ -112,7 +112,14 @@ def _files(chapter: str) -> set[Path]:
 
 def page_sources() -> list[str]:
     """Paths, relative to the repository, whose change makes the pages anew, beside runs and prose; sorted."""
-    folders = (ROOT / "book", ROOT / "press", BASELINES, MEASUREMENTS)
+    folders = (
+        ROOT / "book",
+        ROOT / "press",
+        ROOT / "icl/front_page",
+        CHECKPOINTS / "front_page",
+        BASELINES,
+        MEASUREMENTS,
+    )
     sources = {path for folder in folders for path in folder.rglob("*.*") if path.is_file() and path.suffix != ".pyc"}
     sources |= {file for chapter in CHAPTERS.values() for file in chapter.folder.glob("*.*") if file.suffix != ".py"}
     sources |= {path for path in (ROOT / "icl").rglob("*.py") if "chapters" not in path.parts}  # their docstrings

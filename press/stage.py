@@ -16,7 +16,7 @@ from icl.chapters import CHAPTERS
 from icl.files import write_atomically
 from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT, repository
-from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made, moved, reference
+from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made, live, moved, reference
 from press.pages.all_claims import measured_against_predicted
 from press.pages.chapter import chapter_page, framed
 
@@ -48,10 +48,13 @@ def pages() -> list[str]:
 
 
 def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
-    """What the pages of `book/` include, by name; puts the front page's picture and its numbers among the downloads."""
+    """What the pages of `book/` include, by name; puts the front page's picture, weights and numbers in place."""
     picture = measured_against_predicted(run.claims)
     picture.write(tree / "extra" / "data" / "book")
+    weights = live.weights_script()
+    write_atomically(tree / "book" / "assets" / live.WEIGHTS, weights)
     return {
+        "live": _raw(live.first_screen(weights)),
         "summary": run.summary + "\n",
         "failing": _raw(front.failing(run.claims)),
         "share": front.share(run.claims),

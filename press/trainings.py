@@ -1,4 +1,4 @@
-"""Trainings from the command line, chapter 7's and Table 1: one after the other, on one thread, resumable."""
+"""Trainings from the command line, chapter 7's, Table 1 and the front page's: one after the other, on one thread."""
 
 import math
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ import torch
 
 from icl.chapters.mlp_benefit import table1
 from icl.chapters.trained_transformers import recipes
+from icl.front_page import recipe as front
+from icl.settling import states
 from icl.validation import InputError
 
 _STOPPED = "stopped and saved; the same command goes on."
@@ -53,6 +55,40 @@ def train_table(
             yield f"{id}, seed {seed}: {_STOPPED}"
             return
         yield f"{id}, seed {seed}: test loss {found.mean:.4g} ± {found.stderr:.1g}, in {path}"
+
+
+def train_front_page(
+    seed: int, folder: Path | None, *, anew: bool = False, minutes: float | None = None, device="cpu"
+) -> Iterator[str]:
+    """Train the front page's transformer into `folder`, by default where it is shipped; options as `train_all`.
+
+    Raises InputError for another device than the processor, on which it takes minutes.
+    """
+    if device != "cpu":
+        raise InputError("the front page's training is small: leave --device away.")
+    _prepare(device)
+    folder, state = folder or front.FOLDER, recipes.STATES / f"{front.NAME}-seed{seed}.safetensors"
+    if not anew and _holds(folder, seed):
+        yield f"{front.NAME}, seed {seed}: {_KEPT}"
+        return
+    path = front.train_checkpoint(front.RECIPE, seed, folder, state=state, minutes=minutes or math.inf)
+    if path is None:
+        yield f"{front.NAME}, seed {seed}: {_STOPPED}"
+        return
+    for file in states(state):
+        file.unlink()
+    shipped = front.load(folder, seed=seed)
+    risks = shipped.record["risks"]
+    above = risks[f"layer_{shipped.model.config.layers}"]
+    yield f"{path}: {above['mean']:.4f} ± {above['stderr']:.1g} above Bayes, who errs by {risks['bayes']['mean']:.3f}"
+
+
+def _holds(folder: Path, seed: int) -> bool:
+    try:
+        front.load(folder, seed=seed)
+    except InputError:
+        return False
+    return True
 
 
 def _prepare(device: str) -> None:

@@ -11,7 +11,12 @@ _WIDTH, _BOX, _HEIGHT, _ROW = 408, 196, 66, 122  # of the drawing, a box (width 
 def drawing() -> str:
     """The map as SVG; boxes in the order of the chapters, so that the keyboard visits them in that order."""
     chapters = {chapter.folder.name: chapter for chapter in CHAPTERS.values()}
-    arrows = [_arrow(chapters[other], new, words) for new in chapters.values() for other, words in new.needs.items()]
+    arrows = [
+        _arrow(chapters[other], new, words)
+        for new in chapters.values()
+        for other, words in new.needs.items()
+        if new.place[1] - chapters[other].place[1] == 1  # a longer one would cross boxes: the list has it
+    ]
     height = max(_top(chapter)[1] for chapter in chapters.values()) + _HEIGHT + 2
     return (
         f'<svg class="icl-map" viewBox="0 0 {_WIDTH} {height}" role="group" aria-label="Map of the chapters: arrows '
