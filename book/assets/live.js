@@ -225,9 +225,16 @@
       const { left, top } = svg.getBoundingClientRect();
       return [g.U(event.clientX - left), g.V(event.clientY - top)];
     };
+    function under(event) { // what may be dragged there; of points whose surroundings overlap, the nearest
+      const node = event.target.closest(".dot, .ring");
+      if (!node || node.matches(".ring")) return node;
+      const { left, top } = svg.getBoundingClientRect(), [x, y] = [event.clientX - left, event.clientY - top];
+      const far = state.points.map((p) => Math.hypot(g.X(p[0]) - x, g.Y(p[1]) - y));
+      return dots.children[far.indexOf(Math.min(...far))];
+    }
     let dragged = null, moved = false;
     svg.addEventListener("pointerdown", (event) => {
-      const node = event.target.closest(".dot, .ring");
+      const node = under(event);
       moved = false;
       if (!node || event.button) return;
       dragged = node;
@@ -248,8 +255,8 @@
       if (!moved && !event.target.closest(".dot, .ring")) add(...inside(event));
     });
     svg.addEventListener("dblclick", (event) => {
-      const node = event.target.closest(".dot");
-      if (node) remove([...dots.children].indexOf(node));
+      const node = under(event);
+      if (node && node.matches(".dot")) remove([...dots.children].indexOf(node));
     });
     const steps = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1], PageUp: [0, 1], PageDown: [0, -1] };
     svg.addEventListener("keydown", (event) => {
