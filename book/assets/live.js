@@ -8,7 +8,7 @@
   const START = [[-1.75, -1.35], [-1.2, -0.25], [-0.55, -0.6], [0.15, 0.75], [0.85, 0.9], [1.6, 2.3]];
   const ASKED = { point: 5, to: -0.5 }; // the point of the question, and the height that it moves to
   const REACH = 2, TOP = 4, MOST = 12;
-  const GRID = Array.from({ length: 33 }, (_, i) => -REACH + (i * REACH) / 16), PLACES = [-2, -1, 0, 1, 2];
+  const GRID = Array.from({ length: 17 }, (_, i) => -REACH + (i * REACH) / 8), PLACES = [-2, -1, 0, 1, 2];
   const COLOURS = { one: "#7b5fe0", model: "#c98200", bayes: "#0072b2" }; // icl.figures.COLOURS, a test compares them
   const NAMES = { one: "one layer", model: "the transformer", bayes: "Bayes" };
   const STILL = { width: 760, height: 420 };
