@@ -8,7 +8,7 @@
   const START = [[-1.75, -1.35], [-1.2, -0.25], [-0.55, -0.6], [0.15, 0.75], [0.85, 0.9], [1.6, 2.3]];
   const ASKED = { point: 5, to: -0.5 }; // the point of the question, and the height that it moves to
   const REACH = 2, TOP = 4, MOST = 12;
-  const GRID = Array.from({ length: 33 }, (_, i) => -REACH + (i * REACH) / 16), PLACES = [-2, -1, 0, 1, 2];
+  const GRID = Array.from({ length: 17 }, (_, i) => -REACH + (i * REACH) / 8), PLACES = [-2, -1, 0, 1, 2];
   const COLOURS = { one: "#7b5fe0", model: "#c98200", bayes: "#0072b2" }; // icl.figures.COLOURS, a test compares them
   const NAMES = { one: "one layer", model: "the transformer", bayes: "Bayes" };
   const STILL = { width: 760, height: 420 };
@@ -225,9 +225,16 @@
       const { left, top } = svg.getBoundingClientRect();
       return [g.U(event.clientX - left), g.V(event.clientY - top)];
     };
+    function under(event) { // what may be dragged there; of points whose surroundings overlap, the nearest
+      const node = event.target.closest(".dot, .ring");
+      if (!node || node.matches(".ring")) return node;
+      const { left, top } = svg.getBoundingClientRect(), [x, y] = [event.clientX - left, event.clientY - top];
+      const far = state.points.map((p) => Math.hypot(g.X(p[0]) - x, g.Y(p[1]) - y));
+      return dots.children[far.indexOf(Math.min(...far))];
+    }
     let dragged = null, moved = false;
     svg.addEventListener("pointerdown", (event) => {
-      const node = event.target.closest(".dot, .ring");
+      const node = under(event);
       moved = false;
       if (!node || event.button) return;
       dragged = node;
@@ -248,8 +255,8 @@
       if (!moved && !event.target.closest(".dot, .ring")) add(...inside(event));
     });
     svg.addEventListener("dblclick", (event) => {
-      const node = event.target.closest(".dot");
-      if (node) remove([...dots.children].indexOf(node));
+      const node = under(event);
+      if (node && node.matches(".dot")) remove([...dots.children].indexOf(node));
     });
     const steps = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1], PageUp: [0, 1], PageDown: [0, -1] };
     svg.addEventListener("keydown", (event) => {

@@ -113,6 +113,14 @@ def test_a_dragged_point_moves_the_lines_and_nothing_else(page):
     check(page)
 
 
+def test_of_two_points_that_lie_close_the_nearer_is_dragged(page):
+    page.locator("[data-skip]").click()
+    page.evaluate("iclLive.state.points[1] = iclLive.state.points[0].map((v) => v + 0.15); iclLive.step()")
+    before = points(page)
+    drag(page, page.locator(".dot").first, 60, 10)
+    assert points(page)[0, 0] > before[0, 0] and (points(page)[1:] == before[1:]).all()
+
+
 def test_points_are_added_and_removed(page):
     stage = page.locator("svg.stage")
     where = dict(x=page.locator(".sheet").bounding_box()["width"] / 4, y=60)
@@ -226,14 +234,26 @@ def test_the_first_screen_fits_and_does_not_jump(page):
 
 
 def test_sixty_frames_a_second(page):
-    """Half of a frame's time at the median, though the machine be busy: models, lines and, open, the table."""
+    """All that the page's thread does for a frame, models, lines and layout, takes less than its time on one core.
+
+    In the thread's own time: on a busy machine others take theirs in between.
+    """
     page.locator("[data-skip]").click()
     for _ in range(6):
         page.locator("[data-add]").click()
     page.evaluate(_DRAG, 60)  # the compiler has seen it
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy():
+        return {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}["TaskDuration"]
+
+    before = busy()
     times = sorted(page.evaluate(_DRAG, 120))
+    frame = 1000 * (busy() - before) / 120
     assert len(times) >= 110, "a frame for each move"
-    assert times[len(times) // 2] < FRAME / 2, f"median {times[len(times) // 2]:.1f} ms, slowest {times[-1]:.1f} ms"
+    assert 0.2 < frame < FRAME, f"{frame:.1f} ms a frame; by the clock at best {times[0]:.1f} ms"
+    print(f"{frame:.2f} ms a frame of the thread; by the clock {times[0]:.1f}, median {times[60]:.1f}")
 
 
 def test_who_wants_no_motion_sees_none(browser):
