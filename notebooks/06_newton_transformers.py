@@ -496,8 +496,8 @@ ledger.claims({
 
 # %% tags=["hide-input", "remove-output"]
 factors = (0.5, 1.0, 1.9, 2.0, 2.1)
-# 20 steps: later the end point shows the machine's rounding, doubled each time
-by_alpha = chapter.errors_by_alpha(S[0], moment[0], factors, 20)
+# 16 steps: later the end point shows the machine's rounding, doubled each time
+by_alpha = chapter.errors_by_alpha(S[0], moment[0], factors, 16)
 predicted = {
     "newton": newton_steps(runs.kappas),
     "gd": gd_steps(runs.kappas),

@@ -109,13 +109,17 @@ def curvatures(law: PromptLaw, beta, Gamma) -> np.ndarray:
 def measured_tail_rate(law: PromptLaw, direction: np.ndarray, Gamma: np.ndarray, window=(1e-5, 1e-9)) -> float:
     """Exponential rate of b along `direction`, from (beta_star + direction, Gamma): slope of its logarithm.
 
-    Fitted while b, relative to its start, is inside `window`; direction (d,), Gamma (d, d).
+    Between the times at which b, relative to its start, passes the ends of `window` (a fit to the points inside would
+    jump when rounding lets one in); direction (d,), Gamma (d, d).
     """
     times = np.linspace(0, horizon(law), 4001)
-    flow = theory.integrate(law, law.beta_star + direction, Gamma, times)
+    flow = theory.integrate(law, law.beta_star + direction, Gamma, times, rtol=1e-13)
     size = (flow.beta - law.beta_star) @ direction / (direction @ direction)
-    tail = (size < window[0]) & (size > window[1])
-    return -float(np.polyfit(times[tail], np.log(size[tail]), 1)[0])
+    below = np.flatnonzero(size < window[1])
+    end = below[0] + 1 if len(below) else len(size)
+    levels = np.log([window[0], max(window[1], size[end - 1])])
+    enters, leaves = np.interp(-levels, -np.log(size[:end]), times[:end])
+    return float((levels[0] - levels[1]) / (leaves - enters))
 
 
 @dataclass(frozen=True)

@@ -93,4 +93,4 @@ def tail_rates_along(law: PromptLaw, Q: np.ndarray) -> np.ndarray:
     Farther away the rate is not the last one yet: Gamma's slow entries may outlast beta's fast ones.
     """
     Gamma = gd_beta.optimal_gamma(law)
-    return np.array([measured_tail_rate(law, 1e-3 * e, Gamma, window=(1e-1, 1e-5)) for e in Q.T])
+    return np.array([measured_tail_rate(law, 1e-3 * e, Gamma, window=(1e-1, 1e-3)) for e in Q.T])
