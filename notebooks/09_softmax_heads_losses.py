@@ -440,7 +440,7 @@ explorable(parameters)
 # - *Fits.* {glue:text}`fitted_prompts:,.0f` prompts, one start; no statement about what gradient descent on fresh prompts would find.
 
 # %% tags=["hide-input", "remove-output"]
-fitted_q = np.trace(fitted.M[0] - fitted.M[1]) / (2 * d) if done else np.nan
+fitted_q = np.trace(fitted.M[0] - fitted.M[1]) / (2 * d) if done else 0.0
 numbers = {
     "linear": linear,
     "linear_floor": sigma2 + p,

@@ -1,16 +1,4 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#   kernelspec:
-#     display_name: Python 3 (ipykernel)
-#     language: python
-#     name: python3
-# ---
+# --- jupyter: jupytext: formats: ipynb,py:percent text_representation: extension: .py format_name: percent format_version: '1.3' kernelspec: display_name: Python 3 (ipykernel) language: python name: python3 ---
 
 # %% [markdown]
 # (when-depth-pays)=
@@ -18,8 +6,7 @@
 #
 # If all prompts share one covariance $H$, one layer is enough: its matrix learns $H^{-1}$, and with many examples nothing is left to gain
 # ({doc}`chapter 2 <02_preconditioned_gd>`). Why then are transformers deep? The simplest answer that can be computed to the end: **let every prompt have a covariance of
-# its own.** No matrix suits them all, and layers earn their keep even if examples are endless. {cite:t}`bordelon2025` study this case, as we understand it, in a limit of
-# large sizes; here $d$ is finite, and the formulas exact.
+# its own.** No matrix suits them all, and layers earn their keep even if examples are endless. {cite:t}`bordelon2025` study this case, as we understand it, in a limit of large sizes; here $d$ is finite, and the formulas exact.
 #
 # One layer leaves an excess risk of {glue:text}`one_layer:.4f`; {glue:text}`layers:.0f` layers with a step each leave {glue:text}`pays.risk.predicted:.4f`, and as many
 # that share one step, as in a looped transformer, {glue:text}`pays.shared.predicted:.4f`. Then a surprise: looped layers do better with a matrix that *turns*.
@@ -58,8 +45,7 @@ budget = chapter.budget(parameters)
 #
 # Fix eigenvalues $\lambda_1 \ge \dots \ge \lambda_d > 0$, here $d =$ {glue:text}`d:.0f` of them, evenly spaced in logarithm, with condition number $\kappa =$
 # {glue:text}`condition:g` and sum $d$. A prompt draws a rotation $O$, uniformly from $O(d)$, then $x_i, x \sim N(0, H)$ with $H = O \Lambda O^\top$, a task
-# $\beta \sim N(0, I)$ and labels $y_i = x_i^\top \beta + \varepsilon_i$ with noise of variance $\sigma^2$. Every layer of the transformer looks with a matrix $\Gamma_k$
-# and writes into the label slot only:
+# $\beta \sim N(0, I)$ and labels $y_i = x_i^\top \beta + \varepsilon_i$ with noise of variance $\sigma^2$. Every layer of the transformer looks with a matrix $\Gamma_k$ and writes into the label slot only:
 
 
 # %%
@@ -123,8 +109,7 @@ ledger.claims({"pays.forward": (0, *apart)})
 # ## Endless examples: each layer adds a zero
 #
 # Let $n \to \infty$. Then $X^\top X / n \to H$, and a layer multiplies the error: $\beta - w_{k} = (I - \Gamma_k H)(\beta - w_{k-1})$. Take multiples of the identity,
-# $\Gamma_k = a_k I$, the steps of plain gradient descent. All matrices then have the eigenvectors of $H$, and the **excess risk**, what exceeds $\sigma^2$, does not depend
-# on the rotation:
+# $\Gamma_k = a_k I$, the steps of plain gradient descent. All matrices then have the eigenvectors of $H$, and the **excess risk**, what exceeds $\sigma^2$, does not depend on the rotation:
 #
 # ```{math}
 # :label: eq-depth-excess
@@ -152,8 +137,7 @@ ledger.claims({"pays.forward": (0, *apart)})
 # change sign at fewer than $L$ places inside $(\lambda_{\min}, \lambda_{\max})$, then $r = \prod (\lambda - \text{place})$ would make all terms of one sign, and the sum
 # could not vanish. So there are $L$ real roots, $p$ *is* a product of steps, and nothing was lost by allowing all polynomials.
 #
-# **3.** $T_L\big(\tfrac{\lambda_{\max} + \lambda_{\min} - 2\lambda}{\lambda_{\max} - \lambda_{\min}}\big) / T_L\big(\tfrac{\kappa+1}{\kappa-1}\big)$ is such a $p$, and no
-# larger than $1/T_L(\cdot)$ between the eigenvalues.
+# **3.** $T_L\big(\tfrac{\lambda_{\max} + \lambda_{\min} - 2\lambda}{\lambda_{\max} - \lambda_{\min}}\big) / T_L\big(\tfrac{\kappa+1}{\kappa-1}\big)$ is such a $p$, and no larger than $1/T_L(\cdot)$ between the eigenvalues.
 #
 # **4.** $\mathbb E_O \operatorname{tr} H (I - \Gamma H)(I - \Gamma H)^\top$ is convex in $\Gamma$, and stays as it is when $\Gamma$ becomes $U \Gamma U^\top$,
 # $U \in O(d)$. So the mean of $U \Gamma U^\top$ over all $U$, which is $\tfrac1d (\operatorname{tr} \Gamma) I$, does at least as well. ∎
@@ -219,8 +203,7 @@ ledger.figure(pictures.depth(lam, n, sigma2, layers, sampled))
 # :name: fig-when-depth-pays
 #
 # Left: the polynomial that is left after 1 to 4 layers; each layer adds a zero, and the zeros move to where the eigenvalues (dots) are heavy. Right: the excess risk. With
-# a step for each layer it plunges, and is nothing at {glue:text}`d:.0f` layers; with one step for all it creeps; with $n =$ {glue:text}`n:.0f` examples it levels off,
-# since then the context itself is inexact.
+# a step for each layer it plunges, and is nothing at {glue:text}`d:.0f` layers; with one step for all it creeps; with $n =$ {glue:text}`n:.0f` examples it levels off, since then the context itself is inexact.
 # ```
 #
 # ## Move it yourself
@@ -251,8 +234,7 @@ ledger.claims({"pays.fixed": (0, control, S_1 - S_2**2 / S_3)})
 #
 # For one layer, yes, by convexity. For more the risk is convex in each matrix but not in all, and symmetry proves nothing: it is a guess, an *ansatz*. We put it to the
 # test. At $d = 3$ the mean over rotations is a finite sum, exactly: Euler angles in equal steps and at Gauss's nodes. L-BFGS then runs over all entries of all matrices,
-# from starts far from the identity. Beyond $d = 3$ the rotations are sampled, and what was found is measured on fresh ones. What came out: no descent got below the steps.
-# That is observed, not proved.
+# from starts far from the identity. Beyond $d = 3$ the rotations are sampled, and what was found is measured on fresh ones. What came out: no descent got below the steps. That is observed, not proved.
 
 # %%
 starts, three = budget.starts + 2, theory.spectrum(3, condition)
@@ -345,13 +327,11 @@ ledger.figure(pictures.turned(condition, found, 10))
 # :name: fig-depth-turned
 #
 # Shares of the risk of predicting 0. Left: two looped layers at $d = 2$, with the best $a$ for each turn $b$. For small $\kappa$ the step is a saddle, for large $\kappa$ a
-# ridge keeps it apart from the solution. Right: at $d = 3$ (all matrices, exact mean over rotations) a turn helps two layers and four; for one layer it cannot, and for
-# three no descent found one that does.
+# ridge keeps it apart from the solution. Right: at $d = 3$ (all matrices, exact mean over rotations) a turn helps two layers and four; for one layer it cannot, and for three no descent found one that does.
 # ```
 #
 # At $d =$ {glue:text}`capped:.0f` two looped layers with a fitted matrix leave {glue:text}`pays.sampled_turn.measured:.4f`, with the best step
-# {glue:text}`pays.sampled_turn.predicted:.4f`. So numbers for looped layers that rest on one step are those of one valley: the one, to be fair, in which a flow from $0$
-# stays by symmetry.
+# {glue:text}`pays.sampled_turn.predicted:.4f`. So numbers for looped layers that rest on one step are those of one valley: the one, to be fair, in which a flow from $0$ stays by symmetry.
 #
 # ## Few examples
 #
@@ -366,8 +346,7 @@ ledger.figure(pictures.turned(condition, found, 10))
 # \mathcal R = \sigma^2 + \mathbb E \operatorname{tr} H p(\hat S)^2 + \tfrac{\sigma^2}{n}\, \mathbb E \operatorname{tr} H q(\hat S)^2 \hat S ,
 # ```
 #
-# a sum of the moments $m_k = \mathbb E \operatorname{tr} H \hat S^k$, which Wick's rule gives exactly ($m_1 = S_2$, $m_2 = \frac{n+1}n S_3 + \frac1n S_1 S_2$, and so on up
-# to $m_{2L}$).
+# a sum of the moments $m_k = \mathbb E \operatorname{tr} H \hat S^k$, which Wick's rule gives exactly ($m_1 = S_2$, $m_2 = \frac{n+1}n S_3 + \frac1n S_1 S_2$, and so on up to $m_{2L}$).
 #
 # The control with $n$ examples is Theorem 5.2 of {cite:t}`zhang2024block` ({doc}`chapter 5 <05_gd_beta_gradient_flow>`): the best matrix is
 # $\Gamma = \big(\tfrac{n+1}{n} H + \tfrac{\tau}{n} I\big)^{-1}$, and the risk $\sigma^2 + \sum_i \lambda_i \frac{\lambda_i + \tau}{(n+1)\lambda_i + \tau}$.
@@ -416,8 +395,7 @@ ledger.claims({
 #
 # All layers here write labels only, so a layer can raise the degree of $p$ by one and no more, and $e^{-4L/\sqrt\kappa}$ is the end of it. To do better a layer must
 # rewrite the *covariates* too: then the next one multiplies polynomials instead of adding a factor. **Newton's iteration** squares what is left,
-# $I - M_k H = (I - \alpha H^2)^{2^k}$: the degree doubles, with one free number $\alpha$ for all of it. {doc}`Chapter 6 <06_newton_transformers>` writes down the weights,
-# $k + 2$ layers for $k$ steps.
+# $I - M_k H = (I - \alpha H^2)^{2^k}$: the degree doubles, with one free number $\alpha$ for all of it. {doc}`Chapter 6 <06_newton_transformers>` writes down the weights, $k + 2$ layers for $k$ steps.
 
 # %%
 O = chapter.haar(stream("one rotation"), 1, d)[0]
@@ -443,8 +421,7 @@ for name, value in chapter.prose_numbers(parameters, found[2]).items():
 # one step for all at {glue:text}`past_shared:.0f` layers and steps of their own at {glue:text}`past_free:.0f`; then its number of right digits doubles with each layer.
 # ```
 #
-# So depth pays nothing for a covariance that is known, a constant factor a layer where prompts differ, and more than that only where layers rewrite what the next ones look
-# at.
+# So depth pays nothing for a covariance that is known, a constant factor a layer where prompts differ, and more than that only where layers rewrite what the next ones look at.
 #
 # ## What this does not say
 #
@@ -463,24 +440,37 @@ for name, value in chapter.prose_numbers(parameters, found[2]).items():
 # 3. Expand the excess of $aI + bJ$, $d = L = 2$, to second order in $b$. When is the best step a minimum?
 # ```
 #
-# ```{solution} ex-depth-one
+# ```{solution-start} ex-depth-one
 # :label: sol-depth-one
 # :class: dropdown
-# **1.** $\sum \lambda (1 - a\lambda)^2 = S_1 - 2aS_2 + a^2 S_3$ is least at $a = S_2/S_3$. By Cauchy and Schwarz $S_2^2 \le S_1 S_3$, with equality only if all eigenvalues
-# are equal.
+# ```
 #
-# **2.** With $u = 1 - a$ the flow is $\dot u = -2Ld\, u^{2L-1}$, so $u = \big(1 + 4L(L-1)\, d\, t\big)^{-1/(2L-2)}$: a power of $t$, because the curvature at the end is
-# $0$, and so is $m$.
+# **1.** $\sum \lambda (1 - a\lambda)^2 = S_1 - 2aS_2 + a^2 S_3$ is least at $a = S_2/S_3$. By Cauchy and Schwarz $S_2^2 \le S_1 S_3$, with equality only if all eigenvalues are equal.
+#
+# **2.** With $u = 1 - a$ the flow is $\dot u = -2Ld\, u^{2L-1}$, so $u = \big(1 + 4L(L-1)\, d\, t\big)^{-1/(2L-2)}$: a power of $t$, because the curvature at the end is $0$, and so is $m$.
 #
 # **3.** With $t_i = 1 - a\lambda_i$ the excess is
 # $\sum_i \lambda_i t_i^4 + b^2 \lambda_1\lambda_2 \big[(\lambda_1 + \lambda_2)(t_1 + t_2)^2 - 2\lambda_1 t_1^2 - 2\lambda_2 t_2^2\big] + O(b^4)$. The bracket is negative
 # for nearly equal eigenvalues, where the best step makes $t_1 + t_2$ small, and changes sign at $\kappa =$ {glue:text}`saddle:.4f`.
+
+
+# %%
+def bracket(kappa):
+    """What stands before b² λ₁ λ₂ at the best step, for eigenvalues κ and 1."""
+    lam = np.array([kappa, 1.0])
+    t = 1 - theory.shared_step(lam, 2) * lam
+    return lam.sum() * t.sum() ** 2 - 2 * (lam * t**2).sum()
+
+
+print(*(f"{bracket(kappa):.4f} at {kappa}" for kappa in (3, 5, 6, 10)))
+
+# %% [markdown]
+# ```{solution-end}
 # ```
 #
 # ```{exercise} The best matrices ◇
 # :label: ex-depth-open
-# Prove that for layers with a matrix each, multiples of the identity are best for every $L$; or find a spectrum where they are not. And find the best matrix of two looped
-# layers at $d = 3$.
+# Prove that for layers with a matrix each, multiples of the identity are best for every $L$; or find a spectrum where they are not. And find the best matrix of two looped layers at $d = 3$.
 # ```
 #
 # ```{solution} ex-depth-open

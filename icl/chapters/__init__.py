@@ -51,7 +51,7 @@ class Chapter:
     folder: Path
     summary: str
     node: list[str]
-    place: tuple[float, int]
+    place: tuple[float, float]
     needs: dict[str, str]
     schema: type[Parameters]
     claims: dict[str, dict]

@@ -98,12 +98,13 @@
     plot.line(times, learned.map((shares) => risk(p, shares)), { colour: "gd", label: "apart", at: climbs[0], place: "right" });
 
     plot = view.panel(1, { title: "learned of each eigenvector", x: time, y: { label: "", from: 0, to: 1.1 } });
-    let named = 0; // the time at which the last name stands
+    let named = -1; // where the last name stands, as a share of the axis
     climbs.forEach((climb, i) => {
       plot.line(times, learned.map((shares) => shares[i]), { colour: "gd", pale: i > 0 });
-      if (climb < 1.25 * named) return;
+      const place = Math.log(Math.max(climb, 1)) / Math.log(end);
+      if (place < named + 0.08) return;
       plot.point(Math.max(climb, 1), 0.5, { colour: "gd", label: String(i + 1), place: "left" });
-      named = climb;
+      named = place;
     });
 
     view.number("first", climbs[0]);

@@ -1,6 +1,6 @@
 """Chapter 8's explorable: the stairs of separate keys and queries, and the drop of a merged matrix."""
 
-from icl.chapters.how_the_step_is_learned.experiments import MATRIX_D, spectra
+from icl.chapters.how_the_step_is_learned.experiments import spectra
 from icl.explorables import Explorable, Number, Slider
 from icl.parameters import Parameters
 from icl.theory import how_the_step_is_learned as theory
@@ -8,7 +8,7 @@ from icl.theory import how_the_step_is_learned as theory
 CONTROLS = (
     Slider("slope", "slope", "of the spectrum", 0, 3, 0.1),
     Slider("start", "start", "of all factors", 1e-4, 0.9, 0.0001, log=True),
-    Slider("d", "<i>d</i>", "covariates", 1, MATRIX_D, unit="covariates"),
+    Slider("d", "<i>d</i>", "covariates", 1, 8, unit="covariates"),
     Slider("n", "<i>n</i>", "examples", 1, 1000, log=True, unit="examples"),
     Slider("sigma2", "<i>σ</i>²", "noise", 0, 5, 0.05),
 )
@@ -16,7 +16,7 @@ CONTROLS = (
 
 def explorable(parameters: Parameters) -> Explorable:
     """Two panels over slope, start, d, n and σ²: the risk over time with its stairs, and what each head has learned."""
-    d, n, sigma2, slope = min(parameters.d, MATRIX_D), parameters.n, parameters.sigma2, parameters.slope
+    d, n, sigma2, slope = min(parameters.d, 8), parameters.n, parameters.sigma2, parameters.slope
     h, start = spectra(d, slope)["chapter"], 0.01
     stairs = theory.stairs(h, n, sigma2)
     times = theory.stair_times(h, n, sigma2, start * theory.factor_sizes(h, n, sigma2).min())

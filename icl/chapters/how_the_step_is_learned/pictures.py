@@ -40,7 +40,9 @@ def staircase(apart: Curve, merged: Curve, stairs: np.ndarray, Gammas: np.ndarra
         " risk falls in steps and rests on every dashed line. Below, a small map of Gamma for every stair: empty at"
         " first, then one more entry of the diagonal on each."
     )
-    return Figure("staircase", figure, columns, alt)
+    return Figure(
+        "staircase", figure, columns, alt, method="trained"
+    )  # at the solver's own steps: they differ as trainings do
 
 
 def starts(curves: dict[float, Curve], stairs: np.ndarray, sizes, apart, merged, line) -> Figure:
@@ -71,7 +73,7 @@ def starts(curves: dict[float, Curve], stairs: np.ndarray, sizes, apart, merged,
         " early descent. Right: the wait against the size of the start on doubly logarithmic axes, a straight line of"
         " slope minus one for separate keys and queries, and a nearly flat curve for the merged matrix."
     )
-    return Figure("starts", figure, columns, alt)
+    return Figure("starts", figure, columns, alt, method="trained")
 
 
 def optimisers(runs: dict[str, dict[float, Descent]], stairs: np.ndarray) -> Figure:
