@@ -473,6 +473,7 @@ A4, b4 = theory.moments(q, d, 4 * n, sigma2)
 print(f"two heads: {sigma2 + d - 2 * b4 @ V + V @ A4 @ V:.3f}")
 overshot = one_step_gd.one_step_risk(1 / (n + k), d, 4 * n, sigma2)
 print(f"linear attention: {overshot:.3f}")
+assert overshot >= one_step_gd.minimal_risk(d, 4 * n, sigma2)
 
 # %% [markdown]
 # ```{solution-end}

@@ -325,8 +325,7 @@ ledger.claims(chapter.at_other_parameters(stream("other parameters")))
 # %% [markdown]
 # ## Few tasks, few prompts, and a ridge
 #
-# Put both together, with a penalty $P \lambda \|\Gamma\|^2$. For large $d$ ridge regression acts as with endless prompts and a larger ridge, $k$ for $\lambda$, plus
-# noise:
+# Put both together, with a penalty $P \lambda \|\Gamma\|^2$. For large $d$ ridge regression acts as with endless prompts and a larger ridge, $k$ for $\lambda$, plus noise:
 #
 # $$
 # k = \lambda + \frac k\tau \operatorname{tr} \tfrac{B}{B + k} , \quad \bar\Gamma = R (B + k)^{-1} , \quad
@@ -455,6 +454,7 @@ for tau in (0.5, 1.0, 2.0):
     tried = best * np.geomspace(0.5, 2, 201)
     errors = [equivalent(tau, alpha, np.inf, rho, one)[0] for one in tried]
     print(f"{tau} d²: λ = {best:.4f}, found {tried[np.argmin(errors)]:.4f}")
+    assert abs(np.log(tried[np.argmin(errors)] / best)) < 0.05
 
 # %% [markdown]
 # ```{solution-end}

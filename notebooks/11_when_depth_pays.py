@@ -463,6 +463,7 @@ def bracket(kappa):
 
 
 print(*(f"{bracket(kappa):.4f} at {kappa}" for kappa in (3, 5, 6, 10)))
+assert bracket(5.65) < 0 < bracket(5.66)
 
 # %% [markdown]
 # ```{solution-end}

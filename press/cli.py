@@ -234,8 +234,7 @@ def sync():
         click.echo(str(synchronise(name)))
     if others := sorted(path.stem for path in NOTEBOOKS.glob("*.py") if path.stem not in CHAPTERS):
         raise InputError(
-            f"no chapter has the notebook {', '.join(others)}: its number and its folder's name are those of an "
-            f"icl/chapters/NAME/chapter.toml; trials/tiny_chapter has an example."
+            f"no chapter has the notebook {', '.join(others)}: it needs an icl/chapters/NAME/chapter.toml."
         )
 
 

@@ -30,7 +30,7 @@ def icl(*arguments, cwd=ROOT):
     "arguments, complaint",
     [
         (["run", "01_one_step"], "did you mean '01_one_step_gd'"),
-        (["run", "9"], "there is no chapter '9'"),
+        (["run", "99"], "there is no chapter '99'"),
         (["run", "03", "-p", "beta_norm=1"], "03_nonlinear_targets has no parameter 'beta_norm'"),
         (["run", "01_one_step_gd", "-p", "sigma=1"], "did you mean 'sigma2'"),
         (["run", "01_one_step_gd", "-p", "d=notanint"], "d must be a whole number"),

@@ -9,6 +9,7 @@ from icl.chapters import CHAPTERS
 from press.layout import NOTEBOOKS
 
 MARKS = ("★", "★★", "★★★", "◇")
+THEOREMS = 7  # chapters; those beyond are shorter
 _PIECE = re.compile(
     r"^```\{(?P<kind>exercise|solution|solution-start|solution-end)\} ?(?P<title>[^\n]*)\n(?P<body>.*?)^```$",
     flags=re.M | re.S,
@@ -53,15 +54,16 @@ WITH_EXERCISES = [chapter for chapter in CHAPTERS if exercises(chapter)]
 @pytest.mark.parametrize("chapter", WITH_EXERCISES)
 def test_from_a_pencil_check_to_an_open_question(chapter):
     marks = [title.split()[-1] for title, _, _ in exercises(chapter)]
-    assert len(marks) >= 4 and set(marks) <= set(MARKS)
-    assert marks[0] == "★" and marks[-1] == "◇" and "★★★" in marks
+    assert len(marks) >= 2 and set(marks) <= set(MARKS)
+    if CHAPTERS[chapter].number <= THEOREMS:
+        assert len(marks) >= 4 and marks[0] == "★" and marks[-1] == "◇" and "★★★" in marks
     assert marks == sorted(marks, key=MARKS.index), "they grow harder"
 
 
 @pytest.mark.parametrize("chapter", WITH_EXERCISES)
 def test_some_need_code_and_some_do_not(chapter):
     with_code = [code for _, _, code in exercises(chapter) if code]
-    assert with_code and len(exercises(chapter)) - len(with_code) >= 2
+    assert with_code and len(exercises(chapter)) - len(with_code) >= (2 if CHAPTERS[chapter].number <= THEOREMS else 1)
     for code in with_code:
         held = r"^ *assert .|^ledger\.claims\("
         assert any(re.search(held, cell, flags=re.M) for cell in code), "a number is held against its formula"

@@ -92,7 +92,7 @@ def test_reading_time_grows_with_the_text():
 
 def test_parameters_beyond_those_of_every_chapter_are_told():
     words = downloads.sentences(None)["parameters"]
-    assert "chapters 2, 6 and 7 also `condition`" in words and "chapter 6 `k`" in words and "`sigma2`" not in words
+    assert "chapters 2, 6, 7 and 11 `condition`" in words and "chapter 6 `k`" in words and "`sigma2`" not in words
 
 
 def test_the_list_of_chapters_counts():

@@ -16,7 +16,7 @@ CONTROLS = (
 
 def explorable(parameters: Parameters) -> Explorable:
     """Two panels over slope, start, d, n and σ²: the risk over time with its stairs, and what each head has learned."""
-    d, n, sigma2, slope = min(parameters.d, 8), parameters.n, parameters.sigma2, parameters.slope
+    d, n, sigma2, slope = parameters.d, parameters.n, parameters.sigma2, parameters.slope
     h, start = spectra(d, slope)["chapter"], 0.01
     stairs = theory.stairs(h, n, sigma2)
     times = theory.stair_times(h, n, sigma2, start * theory.factor_sizes(h, n, sigma2).min())
