@@ -233,9 +233,7 @@ def sync():
         (chapter.folder / "__init__.py").touch()
         click.echo(str(synchronise(name)))
     if others := sorted(path.stem for path in NOTEBOOKS.glob("*.py") if path.stem not in CHAPTERS):
-        raise InputError(
-            f"no chapter has the notebook {', '.join(others)}: it needs an icl/chapters/NAME/chapter.toml."
-        )
+        raise InputError(f"no chapter has the notebook {', '.join(others)}: it needs an icl/chapters/*/chapter.toml.")
 
 
 commands.add_command(compare)
