@@ -7,7 +7,7 @@ from icl.theory import how_the_step_is_learned as theory
 
 CONTROLS = (
     Slider("slope", "slope", "of the spectrum", 0, 3, 0.1),
-    Slider("start", "start", "of all factors", 1e-3, 0.9, 0.001, log=True),
+    Slider("start", "start", "of all factors", 1e-3, 0.75, 0.001, log=True),
     Slider("d", "<i>d</i>", "covariates", 1, 8, unit="covariates"),
     Slider("n", "<i>n</i>", "examples", 1, 1000, log=True, unit="examples"),
     Slider("sigma2", "<i>σ</i>²", "noise", 0, 5, 0.05),
