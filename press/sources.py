@@ -115,7 +115,7 @@ def page_sources() -> list[str]:
     folders = (
         ROOT / "book",
         ROOT / "press",
-        ROOT / "icl/front_page",
+        ROOT / "icl/chapters/front_page",
         CHECKPOINTS / "front_page",
         BASELINES,
         MEASUREMENTS,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
+from icl.chapters.front_page import recipe as front
 from icl.chapters.mlp_benefit import table1
 from icl.chapters.trained_transformers import recipes
-from icl.front_page import recipe as front
 from icl.settling import states
 from icl.validation import InputError
 

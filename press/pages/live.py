@@ -15,7 +15,7 @@ import torch
 from playwright._impl._driver import compute_driver_executable
 
 from icl import checkpoints
-from icl.front_page import law, recipe
+from icl.chapters.front_page import law, recipe
 from press.layout import ROOT, WorkflowError
 
 SCRIPTS = ("live_model.js", "live.js")  # of book/assets

@@ -19,7 +19,7 @@ _ROOMS = {
     "Files and input": ["files", "validation"],
 }
 _OPTIONS = "   :members:\n   :special-members: __call__\n   :member-order: bysource\n"
-_ELSEWHERE = {"chapters", "front_page", "__init__", "__main__"}  # of the book, not of the library
+_ELSEWHERE = {"chapters", "__init__", "__main__"}  # of the book, not of the library
 
 
 def rooms() -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from browser import contrast
 
-from icl.front_page import law, recipe
+from icl.chapters.front_page import law, recipe
 from icl.theory import lines
 from press.layout import HTML
 

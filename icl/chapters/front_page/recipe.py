@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from icl import checkpoints, training
+from icl.chapters.front_page import law
 from icl.estimates import monte_carlo
-from icl.front_page import law
 from icl.models.encoder import Encoder, EncoderConfig
 from icl.probes import ReadOuts, fit_readouts
 from icl.settling import Plan, Settled, train_until_flat

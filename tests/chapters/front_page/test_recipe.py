@@ -7,7 +7,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from icl.front_page import law, recipe
+from icl.chapters.front_page import law, recipe
 from icl.models.encoder import EncoderConfig
 from icl.settling import Plan, states
 from icl.validation import InputError

@@ -9,8 +9,8 @@ import pytest
 import torch
 from playwright._impl._driver import compute_driver_executable
 
+from icl.chapters.front_page import law, recipe
 from icl.figures import COLOURS
-from icl.front_page import law, recipe
 from icl.theory import lines
 from press.layout import ROOT, WorkflowError
 from press.pages import live

@@ -3,7 +3,7 @@
 import numpy as np
 from support import assert_within_errors, estimate
 
-from icl.front_page import law
+from icl.chapters.front_page import law
 from icl.theory import lines
 
 
