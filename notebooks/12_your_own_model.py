@@ -65,7 +65,7 @@ parameters, ledger, stream = begin(
 )
 budget = chapter.budget(parameters)
 law = PromptLaw.isotropic(d, n, sigma2)
-prompts = ledger.number("prompts", budget.prompts)
+P = ledger.number("prompts", budget.prompts)
 
 
 # %% [markdown]
@@ -92,9 +92,10 @@ def ridge_regression(penalty, estimator=Ridge):
 # The distance is the ratio of root mean squares $\sqrt{m/s}$ where that ratio is the same on every prompt, and single prompts
 # cannot carry $F$ away, as they do a mean of $m$: after $n = d$ noisy examples the risk of least squares is infinite.
 #
-# **By hand.** One prompt, $x_1 = 1$, $x_2 = 2$ with labels $1$ and $3$, and the query $1$. Then $X^\top X = 5$ and
-# $X^\top \mathbf y = 7$. Ridge with penalty $2$ answers $7/(5 + 2) = 1$; least squares answers $7/5$, two fifths of that answer
-# away, and a step of length $1/10$ answers $7/10$, three tenths away.
+# **By hand.** One prompt with $x_1 = (1, 0)$, $x_2 = (0, 1)$, $x_3 = (1, 1)$, labels $3, 1, 4$ and the query $(1, 1)$. Then
+# $S = X^\top X = \bigl(\begin{smallmatrix}2&1\\1&2\end{smallmatrix}\bigr)$ and $z = X^\top \mathbf y = (7, 5)$. Ridge with
+# penalty $1$ solves $(S + I)w = z$ by $w = (2, 1)$ and answers $3$. Least squares solves $Sw = z$ by $(3, 1)$ and answers $4$, a
+# third of that answer away; a step of length $1/8$ answers $(7 + 5)/8 = 3/2$, half of it away.
 
 
 # %%
@@ -108,18 +109,23 @@ def distance(F):
     return F / np.sqrt(1 - F**2)
 
 
-x1, y1 = np.array([[1.0], [2.0]]), np.array([1.0, 3.0])
-answer = ridge_regression(2).fit(x1, y1).predict(np.array([[1.0]]))
-S1, z1 = (x1**2).sum(), x1[:, 0] @ y1
-print(f"the model {answer[0]:.4f}, ridge's formula {z1 / (S1 + 2):.4f}")
-print(f"least squares is {distance(farness(answer, z1 / S1)):.4f} away")
-print(f"one step of 1/10 is {distance(farness(answer, z1 / 10)):.4f} away")
+X1 = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+y1 = np.array([3.0, 1.0, 4.0])
+query = np.array([1.0, 1.0])
+S, z = X1.T @ X1, X1.T @ y1
+formula = query @ np.linalg.solve(S + np.eye(2), z)
+least_squares = query @ np.linalg.solve(S, z)
+step = query @ z / 8
+answer = ridge_regression(1).fit(X1, y1).predict(query[None])
+print(f"the model {answer[0]:.4f}, ridge's formula {formula:.4f}")
+print(f"least squares is {distance(farness(answer, least_squares)):.4f} away")
+print(f"one step of 1/8 is {distance(farness(answer, step)):.4f} away")
 
 # %% [markdown]
 # Now on prompts of the law, beside everything at once:
 
 # %%
-ridge = compare(ridge_regression(sigma2), law, prompts=prompts, rng=stream("ridge"))
+ridge = compare(ridge_regression(sigma2), law, prompts=P, rng=stream("ridge"))
 ridge
 
 # %% [markdown]
@@ -155,7 +161,7 @@ print(f"one step is {distance(F.mean()):.2%} away from ridge")
 attention = LinearSelfAttention(d, rng=stream("attention"), init="label_path")
 minimise_exactly(attention, law)
 trained = adapters.columns(attention, "linear attention, trained")
-one_step = compare(trained, law, prompts=prompts, rng=stream("one step"))
+one_step = compare(trained, law, prompts=P, rng=stream("one step"))
 one_step
 
 # %% [markdown]
@@ -252,20 +258,20 @@ ledger.claims({"compare.power": (0.9, chapter.detected(told, N), 0.5)})
 # %% [markdown]
 # ## A mistake
 #
-# A ridge regression that forgets its last example. Its risk is
-# {glue:text}`bug_more:.2g` above ridge's, which nobody would notice in a loss curve.
+# A ridge regression that reads its last label as 0, as a mask that is off by one would. Its risk is
+# {glue:text}`bug_more:.2g` above ridge's: a loss curve alone does not tell that from a training that was too short.
 
 
 # %%
-class Forgetful(Ridge):
+class OffByOne(Ridge):
     def fit(self, X, y):
-        return super().fit(X[:-1], y[:-1])
+        return super().fit(X, np.append(y[:-1], 0))
 
 
-forgetful = compare(
-    ridge_regression(sigma2, Forgetful), law, prompts=prompts, rng=stream("bug")
+off_by_one = compare(
+    ridge_regression(sigma2, OffByOne), law, prompts=P, rng=stream("bug")
 )
-print(fill(forgetful.verdict, 80))
+print(fill(off_by_one.verdict, 80))
 
 # %% [markdown]
 # Code of ridge would agree with ridge to rounding, whatever the number of prompts; this does not. Nor does `Ridge`
@@ -306,7 +312,7 @@ for model in (squeezed, noisy, centred, peeking):
 
 # %%
 encoder, its_law = chapter.shipped("base")
-found = compare(encoder, its_law, prompts=prompts, rng=stream("encoder"))
+found = compare(encoder, its_law, prompts=P, rng=stream("encoder"))
 found
 
 # %% tags=["hide-input", "remove-output"]
@@ -343,20 +349,18 @@ by_scale = next(each for each in turned.turned if each.turn.key == "scale_x")
 
 # %%
 recurrent, its_law = chapter.shipped("lstm")
-lstm = compare(
-    recurrent, its_law, prompts=prompts, rng=stream("lstm"), inside=False
-)
+lstm = compare(recurrent, its_law, prompts=P, rng=stream("lstm"), inside=False)
 print(fill(lstm.verdict, 80))
 
 # %% tags=["hide-input"]
 encoder_distance = chapter.row(found, "least_squares").distance
 ledger.number("encoder_distance", encoder_distance.mean)
 ledger.number("encoder_n", its_law.n)
-ledger.number("bug_more", forgetful.worse.mean)
+ledger.number("bug_more", off_by_one.worse.mean)
 ledger.claims({
     "compare.bug": (
         0.001,
-        forgetful.named.distance if n > 1 else chapter.ONE_EXAMPLE["bug"],
+        off_by_one.named.distance if n > 1 else chapter.ONE_EXAMPLE["bug"],
     ),
     "compare.encoder": (0.1, encoder_distance),
     "compare.encoder_off_law": (0.5, by_scale.at(4.0)),

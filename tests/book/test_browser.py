@@ -43,7 +43,7 @@ _THIN_OUT = """() => {
     seen.add(kind);
     return false;
   });
-  const rows = [...document.querySelectorAll(".icl-card, tbody tr")].filter((row) => {
+  const rows = [...document.querySelectorAll(".icl-card, tbody tr, article dl.py, nav li li")].filter((row) => {
     const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg"));
     const kind = getComputedStyle(row).backgroundColor + parts.map((e) => e.tagName + e.className).join();
     return seen.has(kind) || !seen.add(kind);

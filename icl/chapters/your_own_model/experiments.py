@@ -27,7 +27,7 @@ STEPS = (1, 2, 3, 5, 8, 13, 20)
 NEWTON = range(7)
 ONE_EXAMPLE = {
     "gd_steps": NotRun("after one example a step of gradient descent and one of online descent are the same"),
-    "bug": NotRun("with one example, forgetting the last is answering 0"),
+    "bug": NotRun("with one example, reading the last label as 0 is answering 0"),
 }
 MOST = 10_000  # prompts of a table whose power is tried
 
