@@ -419,7 +419,7 @@ ledger.figure(pictures.deep_transformers(risks))
 # :name: fig-deep-transformers
 #
 # Softmax transformers of {glue:text}`deep_layers:.0f` layers trained on prompts of $K$ tasks ($d = 3$, $n = 6$, $\sigma^2 = \frac14$; mean of
-# {glue:text}`deep_seeds:.0f` trainings on {glue:text}`deep_prompts:,.0f` prompts each, two standard errors; dotted: ridge regression). On 4 tasks they come near the
+# {glue:text}`deep_seeds:.0f` trainings of {glue:text}`deep_least_steps:,.0f` to {glue:text}`deep_most_steps:,.0f` steps, two standard errors; dotted: ridge regression). On 4 tasks they come near the
 # best predictor for these, and fail on new ones. On many they turn to ridge regression, though on their own tasks they could do better.
 # ```
 #
@@ -429,7 +429,8 @@ ledger.figure(pictures.deep_transformers(risks))
 #
 # - {prf:ref}`prop-endless-prompts` and the projector are proved, at every $d$; what follows is heuristics with Gaussian features, confirmed by fits.
 # - $\Gamma$ alone is fitted, to the end, for isotropic covariates; {eq}`eq-one-over-d` wants endless tasks, no ridge and $P > d^2$.
-# - No theory stands behind the last figure: one size, one recipe, not tuned. {cite:t}`raventos2023` have $d = 8$, larger models and longer training.
+# - No theory stands behind the last figure: one size, one recipe, not tuned. In {glue:text}`deep_rested:.0f` of its fifteen trainings constant rates had stopped
+#   helping when they began to fall; the others had their full number of steps. {cite:t}`raventos2023` have $d = 8$, larger models and longer training.
 #
 # ## Exercises
 #
@@ -488,7 +489,7 @@ for tau in (0.5, 1.0, 2.0):
 
 # %% tags=["hide-input", "remove-output"]
 page = dict(alpha=alpha, rho=rho, c_two=c[2], c_four=c[4], some_tasks=K)
-for item in (page | deep.NUMBERS | {"zero_risk": d + sigma2}).items():
+for item in (page | deep.numbers() | {"zero_risk": d + sigma2}).items():
     ledger.number(*item)
 
 # %% [markdown]

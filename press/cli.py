@@ -193,16 +193,20 @@ def print_summary(profile):
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 def train(recipe, seed, out, anew, minutes, device):
-    """Train RECIPE of chapter 7, or all it ships, 2 to 10 minutes each, `table1` of chapter 4 or the `front_page`'s.
+    """Train RECIPE of chapter 7, or all it ships, 2 to 10 minutes each.
+
+    Or `table1` of chapter 4, `how_many_tasks` of chapter 10, the `front_page`'s.
 
     A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
     """
     from icl.chapters.mlp_benefit import table1
     from icl.chapters.trained_transformers import recipes
-    from press.trainings import train_all, train_front_page, train_table
+    from press.trainings import train_all, train_front_page, train_table, train_tasks
 
     if recipe == "front_page":
         lines = train_front_page(seed or 0, out, anew=anew, minutes=minutes, device=device)
+    elif recipe == "how_many_tasks":
+        lines = train_tasks(out, anew=anew, minutes=minutes, device=device)
     elif recipe == "table1":
         path = (out or recipes.FOLDER) / table1.RESULTS.name
         lines = train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)

@@ -1,12 +1,13 @@
-"""Trainings from the command line, chapter 7's, Table 1 and the front page's: one after the other, on one thread."""
+"""Trainings from the command line, of chapters 4, 7 and 10 and the front page: one after the other, on one thread."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 
 from icl.chapters.front_page import recipe as front
+from icl.chapters.how_many_tasks import transformer as tasks
 from icl.chapters.mlp_benefit import table1
 from icl.chapters.trained_transformers import recipes
 from icl.settling import states
@@ -28,7 +29,7 @@ def train_all(
     _prepare(device)
     for name, seed in wanted:
         recipe = recipes.RECIPES[name]
-        if not anew and _intact(recipe, seed, folder):
+        if not anew and _succeeds(recipes.load_model, folder, recipe, seed):
             yield f"{name}, seed {seed}: {_KEPT}"
             continue
         state = recipes.STATES / recipes.checkpoint_name(name, seed)
@@ -57,6 +58,27 @@ def train_table(
         yield f"{id}, seed {seed}: test loss {found.mean:.4g} ± {found.stderr:.1g}, in {path}"
 
 
+def train_tasks(
+    folder: Path | None, *, anew: bool = False, minutes: float | None = None, device="cpu"
+) -> Iterator[str]:
+    """Train chapter 10's transformers into `folder`, by default where they are shipped; options as `train_all`.
+
+    Raises InputError for another device than the processor, on which each takes minutes.
+    """
+    if device != "cpu":
+        raise InputError("chapter 10's trainings are small: leave --device away.")
+    _prepare(device)
+    folder = folder or tasks.FOLDER
+    for count in tasks.COUNTS:
+        for seed in tasks.SEEDS:
+            name = tasks.file_name(count, seed).removesuffix(".safetensors")
+            if not anew and _succeeds(tasks.load, count, seed, folder):
+                yield f"{name}: {_KEPT}"
+                continue
+            path = tasks.ship(count, seed, folder, minutes=minutes or math.inf)
+            yield f"{path}" if path else f"{name}: {_STOPPED}"
+
+
 def train_front_page(
     seed: int, folder: Path | None, *, anew: bool = False, minutes: float | None = None, device="cpu"
 ) -> Iterator[str]:
@@ -68,7 +90,7 @@ def train_front_page(
         raise InputError("the front page's training is small: leave --device away.")
     _prepare(device)
     folder, state = folder or front.FOLDER, recipes.STATES / f"{front.NAME}-seed{seed}.safetensors"
-    if not anew and _holds(folder, seed):
+    if not anew and _succeeds(front.load, folder, seed=seed):
         yield f"{front.NAME}, seed {seed}: {_KEPT}"
         return
     path = front.train_checkpoint(front.RECIPE, seed, folder, state=state, minutes=minutes or math.inf)
@@ -83,23 +105,16 @@ def train_front_page(
     yield f"{path}: {above['mean']:.4f} ± {above['stderr']:.1g} above Bayes, who errs by {risks['bayes']['mean']:.3f}"
 
 
-def _holds(folder: Path, seed: int) -> bool:
-    try:
-        front.load(folder, seed=seed)
-    except InputError:
-        return False
-    return True
-
-
 def _prepare(device: str) -> None:
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("this machine has no CUDA GPU; leave --device away to train on the processor.")
     torch.set_num_threads(1)  # the first losses are recorded, and must not depend on the machine's cores
 
 
-def _intact(recipe: recipes.Recipe, seed: int, folder: Path) -> bool:
+def _succeeds(load: Callable, *arguments, **named) -> bool:
+    """Whether a checkpoint is there and intact."""
     try:
-        recipes.load_model(folder, recipe, seed)
+        load(*arguments, **named)
     except InputError:
         return False
     return True

@@ -7,16 +7,11 @@ import numpy as np
 import torch
 
 from icl.chapters.how_many_tasks import transformer
-from icl.chapters.how_many_tasks.transformer import COUNTS, FRESH, REPLAYED, SEEDS, Batch
+from icl.chapters.how_many_tasks.transformer import COUNTS, FRESH, SEEDS, Batch
 from icl.estimates import Estimate
 from icl.search import mean_over_trainings
 from icl.theory import how_many_tasks as theory
 
-NUMBERS = {
-    "deep_layers": transformer.MODEL.layers,
-    "deep_seeds": len(SEEDS),
-    "deep_prompts": transformer.BATCH * transformer.SCHEDULE.steps,
-}
 PROMPTS = {"quick": 2048, "standard": 8192, "paper": 32_768}
 
 
@@ -38,6 +33,18 @@ class Risks:
     def nearer_to_ridge(self, count: int) -> Estimate:
         """Squared distance of the answers from ridge regression's over that from the mixture's, new tasks."""
         return self.ratio("to_ridge", "to_mixture", "new", count)
+
+
+def numbers() -> dict[str, int]:
+    """What the page says of the shipped trainings: sizes, steps, and how many rested before their rates fell."""
+    records = [transformer.load(count, seed)[2] for count in COUNTS for seed in SEEDS]
+    steps = [record["steps"]["all"] for record in records]
+    found = {"deep_layers": transformer.MODEL.layers, "deep_seeds": len(SEEDS)}
+    return found | {
+        "deep_least_steps": min(steps),
+        "deep_most_steps": max(steps),
+        "deep_rested": sum(record["flat"] for record in records),
+    }
 
 
 def compare(ridge: Callable, mixture: Callable, profile: str, rng: np.random.Generator) -> Risks:
@@ -79,5 +86,5 @@ def _linear(count: int, rng: np.random.Generator) -> float:
 def replayed() -> tuple[float, float, float]:
     """Loss REPLAYED of the training on COUNTS[0] tasks: as recorded, made again, and as its next seed recorded."""
     records = [transformer.load(COUNTS[0], seed)[2] for seed in SEEDS[:2]]
-    curve, _, _ = transformer.run(COUNTS[0], SEEDS[0], until=REPLAYED)
-    return records[0]["first_losses"][-1], float(curve[REPLAYED - 1]), records[1]["first_losses"][-1]
+    again = transformer.replay(COUNTS[0], SEEDS[0])
+    return records[0]["first_losses"][-1], float(again[-1]), records[1]["first_losses"][-1]

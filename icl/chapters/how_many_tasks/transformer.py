@@ -1,11 +1,13 @@
 """Chapter 10's deep transformers: encoders trained on prompts of a few tasks, of many, of ever new ones.
 
-After Raventós, Paul, Chen and Ganguli (2023), much smaller. `ship` makes a training in half a minute;
-the book carries the weights, and the standard and the paper profile train again.
+After Raventós, Paul, Chen and Ganguli (2023), much smaller. `ship` makes a training in some five minutes: constant
+rates for as long as they help, at most PLAN's stretches, then down to 0. The book carries the weights; the standard
+profile trains again, shorter, and the paper profile in full.
 """
 
+import math
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +15,17 @@ import torch
 
 from icl import checkpoints, training
 from icl.checkpoints import FOLDER as SHIPPED
+from icl.checkpoints import STATES
 from icl.models.encoder import Encoder, EncoderConfig
-from icl.optimisers import Schedule
 from icl.randomness import entropy
+from icl.settling import Plan, Settled, states, train_until_flat
 from icl.validation import InputError
 
 D, N, QUERIES, SIGMA2 = 3, 6, 6, 0.25
 MODEL = EncoderConfig(D, layers=3, heads=3, width=24)
-SCHEDULE, BATCH = Schedule(3000, 2e-3, 1.0), 64
+BATCH = 64
+PLAN = Plan(2e-3, None, stretch=3000, most=6, decay=0.4)
+SHORTER = Plan(2e-3, None, stretch=1500, most=2, decay=0.4)  # what the standard profile has time for
 FRESH = 0  # in place of a number of tasks: every prompt has a task of its own
 COUNTS, SEEDS = (4, 16, 64, 256, FRESH), (0, 1, 2)
 REPLAYED = 20  # first losses that a checkpoint records
@@ -62,37 +67,64 @@ def start(count: int, seed: int) -> tuple[np.random.Generator, np.ndarray | None
     return rng, tasks, Encoder(MODEL, rng=rng)
 
 
-def run(count: int, seed: int, *, schedule: Schedule = SCHEDULE, until: int | None = None):
-    """Train by Adam on fresh prompts of `count` tasks: the losses (steps,), the tasks and the model."""
+def begin(count: int, seed: int):
+    """Model, loss of a step and generator of a training, as `settling.train_until_flat` wants them."""
     rng, tasks, model = start(count, seed)
 
     def loss(step):
         batch = draw(rng, BATCH, tasks)
         return (predictions(model, batch) - torch.from_numpy(batch.answers).float()).square().mean()
 
+    return model, loss, rng
+
+
+def train(
+    count: int, seed: int, *, plan: Plan = PLAN, folder: Path = STATES, minutes: float = math.inf
+) -> Settled | None:
+    """Train by Adam on fresh prompts of `count` tasks until it is done, or the plan's stretches are.
+
+    A killed run goes on from its files in `folder`; after more than so many `minutes` it stops, saved: None.
+    """
     label = f"{count or 'fresh'} tasks, seed {seed}"
-    curve = training.train(model, loss, schedule, rng=rng, until=until, label=label)
-    return curve, tasks, model.eval()
+    named = dict(checkpoint=folder / file_name(count, seed), minutes=minutes, label=label)
+    settled = train_until_flat(lambda: begin(count, seed), plan, **named)
+    if settled is not None:
+        settled.model.eval()
+        for file in states(folder / file_name(count, seed)):
+            file.unlink()
+    return settled
+
+
+def replay(count: int, seed: int, steps: int = REPLAYED) -> np.ndarray:
+    """The first losses of a training, run again from its seed: (steps,)."""
+    model, loss, rng = begin(count, seed)
+    return training.train(model, loss, PLAN.constant(), rng=rng, until=steps, label="replayed")[:steps]
 
 
 def configuration() -> dict:
     """What every training shares, as its record keeps it."""
-    sizes = dict(d=D, n=N, queries=QUERIES, sigma2=SIGMA2, batch=BATCH, steps=SCHEDULE.steps)
-    return sizes | dict(learning_rate=SCHEDULE.learning_rate, layers=MODEL.layers, heads=MODEL.heads, width=MODEL.width)
+    sizes = dict(d=D, n=N, queries=QUERIES, sigma2=SIGMA2, batch=BATCH, plan=asdict(PLAN))
+    return sizes | dict(layers=MODEL.layers, heads=MODEL.heads, width=MODEL.width)
 
 
-def ship(count: int, seed: int, folder: Path = FOLDER) -> Path:
-    """Train and write the checkpoint: weights in float16, the tasks, and a record of how it was made."""
-    curve, tasks, model = run(count, seed)
-    tensors = {name: value.half() for name, value in model.state_dict().items()}
-    if tasks is not None:
+def ship(
+    count: int, seed: int, folder: Path = FOLDER, *, state: Path = STATES, minutes: float = math.inf
+) -> Path | None:
+    """Train and write the checkpoint: weights in float16, the tasks, and a record; None as `train`."""
+    settled = train(count, seed, folder=state, minutes=minutes)
+    if settled is None:
+        return None
+    tensors = {name: value.half() for name, value in settled.model.state_dict().items()}
+    if (tasks := start(count, seed)[1]) is not None:
         tensors["tasks"] = torch.from_numpy(tasks)
     record = {
         "recipe": configuration(),
         "count": count,
         "seed": seed,
-        "first_losses": curve[:REPLAYED].tolist(),
-        "curve": training.thinned(curve),
+        "steps": {"constant": settled.constant, "all": len(settled.curve)},
+        "flat": settled.stretches.flat,
+        "first_losses": settled.curve[:REPLAYED].tolist(),
+        "curve": training.thinned(settled.curve),
         "made_with": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
         | {"machine": f"{platform.machine()}, cpu, {torch.get_num_threads()} thread(s)"},
     }
@@ -119,4 +151,5 @@ def trained(count: int, seed: int, profile: str) -> tuple[np.ndarray | None, Enc
     """Tasks (K, D) and model: as shipped, or, at the other profiles, trained now from a seed of its own."""
     if profile == "quick":
         return load(count, seed)[:2]
-    return run(count, seed + 10)[1:]
+    plan = PLAN if profile == "paper" else SHORTER
+    return start(count, seed + 10)[1], train(count, seed + 10, plan=plan, folder=STATES / profile).model

@@ -7,11 +7,13 @@ from page_code import functions
 
 from icl import checkpoints
 from icl.chapters.how_many_tasks import deep, pictures, transformer
-from icl.optimisers import Schedule
+from icl.settling import Plan
 from icl.theory import one_step_gd
 from icl.validation import InputError
+from press import trainings
 
 PAGE = functions("10_how_many_tasks", "ridge", "mixture")
+TINY = Plan(2e-3, None, stretch=15, most=2)
 EVERY = [(count, seed) for count in transformer.COUNTS for seed in transformer.SEEDS]
 
 
@@ -39,17 +41,15 @@ def test_prompts_follow_their_law(rng):
     assert one.X.shape == (5000, transformer.N, transformer.D) and one.answers.shape == (5000, transformer.QUERIES)
 
 
-def test_a_short_training_learns_and_is_the_same_twice():
-    curves = [transformer.run(4, 7, schedule=Schedule(30, 2e-3, 1.0))[0] for _ in range(2)]
+def test_a_short_training_learns_and_is_the_same_twice(tmp_path):
+    curves = [transformer.train(4, 7, plan=TINY, folder=tmp_path).curve for _ in range(2)]
     assert np.array_equal(*curves) and curves[0][-5:].mean() < curves[0][:5].mean()
-    other = transformer.run(4, 8, schedule=Schedule(2, 2e-3, 1.0))[0]
-    assert other[0] != curves[0][0]
+    assert list(tmp_path.iterdir()) == [], "what a finished training leaves behind"
+    assert transformer.train(4, 8, plan=TINY, folder=tmp_path).curve[0] != curves[0][0]
 
 
 def test_fresh_tasks_have_no_list():
-    _, tasks, model = transformer.run(transformer.FRESH, 3, schedule=Schedule(1, 1e-3))
-    assert tasks is None and not model.training
-    assert transformer.start(4, 0)[1].shape == (4, transformer.D)
+    assert transformer.start(transformer.FRESH, 3)[1] is None and transformer.start(4, 0)[1].shape == (4, transformer.D)
 
 
 @pytest.mark.parametrize("count, seed", EVERY)
@@ -63,8 +63,7 @@ def test_shipped_trainings_are_intact_and_start_from_their_seed(count, seed):
 
 
 def test_a_shipped_training_can_be_replayed():
-    curve, _, _ = transformer.run(64, 2, until=5)
-    np.testing.assert_allclose(curve[:5], transformer.load(64, 2)[2]["first_losses"][:5], rtol=1e-4)
+    np.testing.assert_allclose(transformer.replay(64, 2, 5), transformer.load(64, 2)[2]["first_losses"][:5], rtol=1e-4)
 
 
 def test_another_training_s_file_is_refused(tmp_path):
@@ -79,15 +78,44 @@ def test_another_training_s_file_is_refused(tmp_path):
 
 
 def test_what_is_shipped_is_what_was_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr(transformer, "SCHEDULE", Schedule(3, 1e-3))
-    monkeypatch.setattr(transformer.run, "__kwdefaults__", {"schedule": Schedule(3, 1e-3), "until": None})
-    path = transformer.ship(4, 5, tmp_path)
+    monkeypatch.setattr(transformer, "PLAN", TINY)
+    monkeypatch.setitem(transformer.train.__kwdefaults__, "plan", TINY)
+    path = transformer.ship(4, 5, tmp_path, state=tmp_path / "states")
     tasks, model, record = transformer.load(4, 5, tmp_path)
-    curve, same_tasks, same = transformer.run(4, 5)
-    np.testing.assert_array_equal(tasks, same_tasks)
-    assert path.name == "tasks_4-seed5.safetensors" and record["first_losses"] == curve.tolist()
-    for one, other in zip(model.parameters(), same.parameters(), strict=True):
+    settled = transformer.train(4, 5, folder=tmp_path / "states")
+    np.testing.assert_array_equal(tasks, transformer.start(4, 5)[1])
+    assert path.name == "tasks_4-seed5.safetensors" and record["first_losses"] == settled.curve[:20].tolist()
+    assert record["steps"] == {"constant": settled.constant, "all": len(settled.curve)}
+    for one, other in zip(model.parameters(), settled.model.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_the_page_s_numbers_are_the_records():
+    found, records = deep.numbers(), [transformer.load(count, seed)[2] for count, seed in EVERY]
+    assert found["deep_least_steps"] == min(record["steps"]["all"] for record in records)
+    assert found["deep_rested"] == sum(record["flat"] for record in records)
+    assert found["deep_most_steps"] == max(record["steps"]["all"] for record in records)
+
+
+def test_the_standard_profile_trains_anew_and_shorter(monkeypatch, tmp_path):
+    monkeypatch.setattr(transformer, "STATES", tmp_path)
+    monkeypatch.setattr(transformer, "SHORTER", TINY)
+    tasks, model = transformer.trained(4, 0, "standard")
+    np.testing.assert_array_equal(tasks, transformer.start(4, 10)[1])
+    assert not torch.equal(next(model.parameters()), next(transformer.start(4, 10)[2].parameters()))
+
+
+def test_the_command_keeps_what_is_there(tmp_path, monkeypatch):
+    for count, seed in EVERY[1:]:
+        name = transformer.file_name(count, seed)
+        (tmp_path / name).write_bytes((transformer.FOLDER / name).read_bytes())
+    ship = lambda count, seed, folder, *, minutes: folder / transformer.file_name(count, seed)
+    monkeypatch.setattr(transformer, "ship", ship)
+    first, *others = trainings.train_tasks(tmp_path)
+    assert first.endswith("tasks_4-seed0.safetensors") and len(others) == len(EVERY) - 1
+    assert all("there already" in line for line in others)
+    with pytest.raises(InputError, match="leave --device away"):
+        next(trainings.train_tasks(tmp_path, device="cuda"))
 
 
 @pytest.fixture(scope="module")
