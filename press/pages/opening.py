@@ -23,22 +23,22 @@ _FOUND = {"exact": "computed without it", "monte-carlo": "measured on random pro
 
 def opened(cells: Iterable[NotebookNode], chapter: FinishedChapter) -> list[NotebookNode]:
     """The cells as the page has them. Raises WorkflowError where the picture it is to open with is not on the page."""
-    cells, described = list(cells), CHAPTERS[chapter.name]
-    lead = next((k for k, cell in enumerate(cells) if cell.cell_type == "markdown" and _TITLE.search(cell.source)), None)
-    if lead is None:
+    cells, guess = list(cells), CHAPTERS[chapter.name].guess
+    titled = (k for k, cell in enumerate(cells) if cell.cell_type == "markdown" and _TITLE.search(cell.source))
+    if (lead := next(titled, None)) is None:
         return cells
     end = _TITLE.search(cells[lead].source).end()
-    title, introduction = cells[lead].source[:end], cells[lead].source[end:]
+    top = [_markdown("title", cells[lead].source[:end])]
     after = lead + 1
     while after < len(cells) and cells[after].cell_type == "code" and not cells[after].outputs:
         after += 1
-    setup, rest = cells[lead + 1 : after], cells[after:]
-    top = [_markdown("title", title)]
-    if (guess := described.guess) and (claim := _claim(guess, chapter)):
+    if guess and (claim := _claim(guess, chapter)):
         top.append(_markdown("guess", _asked(guess, claim)))
-    moving, rest = _explorable(rest)
-    picture, rest = _picture(guess.picture, rest, chapter) if guess and guess.picture else ([], rest)
-    return [*cells[:lead], *top, *moving, *picture, _markdown("introduction", introduction), *rest, *_foot(setup)]
+    moving, rest = _explorable(cells[after:])
+    if guess and guess.picture:
+        moving, rest = _picture(guess.picture, rest, chapter)
+    introduction = _markdown("introduction", cells[lead].source[end:])
+    return [*cells[:lead], *top, *moving, introduction, *rest, *_foot(cells[lead + 1 : after])]
 
 
 def _markdown(id: str, source: str) -> NotebookNode:
@@ -88,9 +88,10 @@ def _found(claim: Claim) -> str:
     verdict = f'<a class="icl-verdict" href="{card_address(claim.id, "../book/claims.html")}">{verdict_mark(claim)}</a>'
     says = "The formula says" if claim.relation == "equal" else "The claim is"
     but = "but " if claim.verdict == FAILS else ""
+    keys = [f'<span class="key {name}"></span>' for name in ("formula", "measured")]
     return (
-        f'<span class="key formula"></span>{says} <b>{predicted_text(claim)}</b>, {but}<span class="key measured"></span>'
-        f"{_FOUND[claim.method]}: <b>{measured_text(claim)}</b>. The claim {verdict}."
+        f"{keys[0]}{says} <b>{predicted_text(claim)}</b>, {but}{keys[1]}{_FOUND[claim.method]}: "
+        f"<b>{measured_text(claim)}</b>. The claim {verdict}."
     )
 
 
@@ -102,10 +103,11 @@ def _explorable(cells: list[NotebookNode]) -> tuple[list[NotebookNode], list[Not
     moved, left = from_dict(cells[at]), from_dict(cells[at])
     moved.id, moved.metadata, left.outputs = "explorable", {"tags": ["remove-input"]}, []
     place = f"sliders-{_name(moved)}"
-    top = [_markdown("sliders", f'<span id="{place}"></span>'), moved]
+    top = [_markdown("sliders", f'<div class="icl-anchors"><span id="{place}"></span></div>'), moved]
     if titles := re.findall(r"^##+ (.*)$", cells[at - 1].source, flags=re.M):
         link = f'<a href="#{make_id(titles[-1])}">{titles[-1]}</a>'
-        top.append(_markdown("about", f'<p class="icl-about">What to look for, once you have read that far: {link}.</p>'))
+        about = f'<p class="icl-about">What to look for, once you have read that far: {link}.</p>'
+        top.append(_markdown("about", about))
     back = _markdown("sliders-are", f'<p>→ <a href="#{place}">The sliders are at the top of the page.</a></p>')
     return top, [*cells[:at], left, back, *cells[at + 1 :]]
 
