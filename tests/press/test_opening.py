@@ -22,7 +22,8 @@ def chapter(name="01_one_step_gd", **changes) -> FinishedChapter:
         id=guess.claim, source="s", statement="t", method="trained", relation="equal", predicted=0.02,
         measured=0.03, stderr=0.001, tolerance=0.5, verdict="holds", reason="", cell=7,
     )  # fmt: skip
-    return FinishedChapter(name, {}, [Claim(**claim | changes)], new_notebook(), {}, 5)
+    other = claim | dict(id="other.claim", predicted=7.0, measured=7.0)
+    return FinishedChapter(name, {}, [Claim(**other), Claim(**claim | changes)], new_notebook(), {}, 5)
 
 
 def page(**changes):
