@@ -28,7 +28,7 @@
 # best possible? And since the risk is **not convex**, does gradient descent find them?
 #
 # The answers: a regularised Newton step from $\beta^\ast$; a constant factor if the noise is strong,
-# {glue:text}`cor62.snr_condition.predicted:.0f` times worse where it is not; and yes, from everywhere. The page ends with sliders.
+# {glue:text}`cor62.snr_condition.predicted:.0f` times worse where it is not; and yes, from everywhere.
 #
 # ```{admonition} What you need
 # :class: note

@@ -1,4 +1,16 @@
-# --- jupyter: jupytext: formats: ipynb,py:percent text_representation: extension: .py format_name: percent format_version: '1.3' kernelspec: display_name: Python 3 (ipykernel) language: python name: python3 ---
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
 
 # %% [markdown]
 # (when-depth-pays)=

@@ -16,8 +16,7 @@ from icl.chapters import CHAPTERS
 from icl.files import write_atomically
 from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT, repository
-from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made, live, moved, reference
-from press.pages.all_claims import measured_against_predicted
+from press.pages import all_claims, chapter_map, claim_cards, downloads, front, how_it_was_made, live, moved, reference
 from press.pages.chapter import chapter_page, framed
 
 _MATHJAX = "tex-svg-full.js"  # one file, so that equations need no network
@@ -49,16 +48,17 @@ def pages() -> list[str]:
 
 def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
     """What the pages of `book/` include, by name; puts the front page's picture, weights and numbers in place."""
-    picture = measured_against_predicted(run.claims)
+    picture = all_claims.measured_against_predicted(run.claims)
     picture.write(tree / "extra" / "data" / "book")
     weights = live.weights_script()
     write_atomically(tree / "book" / "assets" / live.WEIGHTS, weights)
+    claims_picture = all_claims.explorable(picture.svg(), run.claims)
     return {
         "live": _raw(live.first_screen(weights)),
         "summary": run.summary + "\n",
         "failing": _raw(front.failing(run.claims)),
         "share": front.share(run.claims),
-        "picture": _raw(front.captioned(framed(picture.svg(), "book", picture.name))),
+        "picture": _raw(front.captioned(framed(claims_picture, "book", picture.name))),
         "theorems": _raw(front.theorems(run)),
         "chapters": front.contents(run),
         "map": _raw(chapter_map.drawing()) + chapter_map.in_words(),

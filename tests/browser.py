@@ -4,7 +4,11 @@ import re
 
 from press.chromium import HOW_TO_GET_ONE, chromium, ready
 
-__all__ = ["HOW_TO_GET_ONE", "chromium", "contrast", "ready"]
+__all__ = ["DEVICES", "HOW_TO_GET_ONE", "chromium", "contrast", "ready"]
+DEVICES = {
+    "desktop": dict(viewport={"width": 1280, "height": 900}),
+    "phone": dict(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True),
+}
 
 
 def contrast(first: str, second: str) -> float:

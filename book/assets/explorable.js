@@ -17,7 +17,8 @@
                                                                  // "below", "left", "right"; NaN and what leaves the
                                                                  // frame are cut
          plot.band(xs, low, high, { colour: "bayes" });          // the area between two curves
-         plot.point(x, y, { colour: "ink", label: "you" });
+         plot.point(x, y, { colour: "ink", label: "you",         // a point with `drag` is dragged, by mouse or finger:
+           drag: (x, y) => ({ n: x }) });                        // from where it is taken to, the controls' values
          plot.rule({ y: 1 }, { label: "predicting zero" });      // a straight line at y or at x
          view.number("risk", 1.44);                              // fills a declared number; a text is taken as it is
        }
@@ -38,6 +39,7 @@
   const WIDTH = 340, HEIGHT = 240, EDGE = { left: 44, right: 14, top: 26, bottom: 38 };
   const FRAME = { left: EDGE.left, right: WIDTH - EDGE.right, top: EDGE.top, bottom: HEIGHT - EDGE.bottom };
   const PAUSE = 400; // ms without a move before the address is rewritten and the numbers are read out
+  const REACH = 20; // how far from a point it is still taken hold of, in units of the panel
 
   // ---- numbers -----------------------------------------------------------------------------------------------------
 
@@ -94,8 +96,17 @@
     return (v) => low + ((f(v) - f(axis.from)) / (f(axis.to) - f(axis.from))) * (high - low);
   };
 
+  function back(axis, low, high) { // from a place, held within the frame, to the number there
+    const f = axis.log ? Math.log10 : (v) => v, inverse = axis.log ? (v) => 10 ** v : (v) => v;
+    return (place) => {
+      const share = Math.min(Math.max((place - low) / (high - low), 0), 1);
+      return inverse(f(axis.from) + share * (f(axis.to) - f(axis.from)));
+    };
+  }
+
   function Plot(node, id, { title, x, y }) {
-    const X = scale(x, FRAME.left, FRAME.right), Y = scale(y, FRAME.bottom, FRAME.top), labels = [];
+    const X = scale(x, FRAME.left, FRAME.right), Y = scale(y, FRAME.bottom, FRAME.top), labels = [], handles = [];
+    const fromX = back(x, FRAME.left, FRAME.right), fromY = back(y, FRAME.bottom, FRAME.top);
     const clip = svg("clipPath", { id });
     clip.append(svg("rect", { x: FRAME.left, y: FRAME.top - 2, width: FRAME.right - FRAME.left + 2,
       height: FRAME.bottom - FRAME.top + 3 }));
@@ -159,6 +170,10 @@
 
     function point(a, b, options = {}) {
       if (!inside(a, b) || X(a) < FRAME.left - 1 || X(a) > FRAME.right + 1) return;
+      if (options.drag) {
+        handles.push({ x: X(a), y: Y(b), drag: (left, top) => options.drag(fromX(left), fromY(top)) });
+        words.append(svg("circle", { cx: X(a), cy: Y(b), r: 10, class: `grab ${style(options)}` }));
+      }
       words.append(svg("circle", { cx: X(a), cy: Y(b), r: 4.5, class: `point ${style(options)}` }));
       if (options.label) note(X(a), Y(b), options);
     }
@@ -185,7 +200,7 @@
         node.setAttribute("y", (box.top + 11).toFixed(1));
       }
     }
-    return { line, band, rule, point, finish };
+    return { line, band, rule, point, finish, handles };
   }
 
   // ---- the address -------------------------------------------------------------------------------------------------
@@ -235,16 +250,20 @@
       if (control.input.type === "range") control.input.value = index;
       else control.input.selectedIndex = index;
     }
-    function nearest(control, text) { // a link may come from a book run with other parameters
-      const exact = control.values.findIndex((v) => String(v) === text), wanted = Number(text);
-      if (exact >= 0 || text === "" || !Number.isFinite(wanted) || control.input.type !== "range") return exact;
+    function closest(control, wanted) {
       const distance = control.values.map((v) => Math.abs(v - wanted));
       return distance.indexOf(Math.min(...distance));
     }
+    function nearest(control, text) { // a link may come from a book run with other parameters
+      const exact = control.values.findIndex((v) => String(v) === text), wanted = Number(text);
+      if (exact >= 0 || text === "" || !Number.isFinite(wanted) || control.input.type !== "range") return exact;
+      return closest(control, wanted);
+    }
     const toStart = (control) => set(control, control.values.indexOf(control.start));
 
+    let plots = [];
     function redraw() {
-      const p = Object.fromEntries(controls.map((control) => [control.name, value(control)])), plots = [];
+      const p = Object.fromEntries(controls.map((control) => [control.name, value(control)]));
       for (const { input, shown, unit } of controls) {
         if (!shown) continue;
         shown.textContent = format(p[input.name], 6).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
@@ -255,8 +274,7 @@
         data: config.data,
         format,
         panel(i, axes) {
-          plots.push(Plot(panels[i], `icl-${name}-clip-${i}`, axes));
-          return plots[plots.length - 1];
+          return (plots[i] = Plot(panels[i], `icl-${name}-clip-${i}`, axes));
         },
         number(key, v) {
           box.querySelector(`[data-number="${key}"]`).textContent = typeof v === "number" ? format(v) : v;
@@ -274,6 +292,29 @@
       clearTimeout(timer);
       timer = setTimeout(() => { writeAddress(name, own()); status.textContent = readOut(); }, PAUSE);
     }
+    /* A point with `drag` takes the controls along; for the keyboard there are the sliders. */
+    function draggable(panel, i) {
+      let held = -1;
+      const place = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(panel.getScreenCTM().inverse());
+      panel.addEventListener("pointerdown", (event) => {
+        const { x, y } = place(event), far = plots[i].handles.map((handle) => Math.hypot(handle.x - x, handle.y - y));
+        held = far.length && Math.min(...far) <= REACH ? far.indexOf(Math.min(...far)) : -1;
+        if (held < 0) return;
+        panel.setPointerCapture(event.pointerId); // drawing anew takes the point itself away
+        event.preventDefault();
+      });
+      panel.addEventListener("pointermove", (event) => {
+        const handle = held < 0 ? undefined : plots[i].handles[held];
+        if (!handle) return;
+        const { x, y } = place(event), before = controls.map(({ input }) => input.value).join();
+        for (const [name, wanted] of Object.entries(handle.drag(x, y))) {
+          const control = controls.find((one) => one.name === name);
+          set(control, closest(control, wanted));
+        }
+        if (controls.map(({ input }) => input.value).join() !== before) moved();
+      });
+      for (const end of ["pointerup", "pointercancel"]) panel.addEventListener(end, () => { held = -1; });
+    }
     function restore() {
       const state = readAddress();
       controls.forEach((control) => {
@@ -286,6 +327,7 @@
     }
 
     controls.forEach(({ input }) => input.addEventListener("input", moved));
+    panels.forEach(draggable);
     box.querySelector("[data-reset]").addEventListener("click", () => { controls.forEach(toStart); moved(); });
     box.querySelector("[data-copy]").addEventListener("click", async () => {
       const link = `${location.href.split("#")[0]}#${fragment(own().size ? own() : new Map([[`${name}.${controls[0].name}`, value(controls[0])]]))}`;

@@ -18,7 +18,7 @@ from icl.parameters import Parameters
 from icl.randomness import Streams
 from icl.validation import InputError, nearest, short
 
-_OPTIONAL = {"all_cores": False, "reads": [], "carried": [], "parameters": {}}  # of a chapter
+_OPTIONAL = {"all_cores": False, "reads": [], "carried": [], "parameters": {}, "guess": None}  # of a chapter
 
 
 class _Entry(Strict):
@@ -36,6 +36,22 @@ class _Entry(Strict):
     cannot_tell: str = ""
 
 
+class Guess(Strict):
+    """What a chapter's page asks before it tells: `[guess]` of chapter.toml.
+
+    question, formula : as MyST, like the prose of the notebook; claim : of this chapter, whose numbers are the answer;
+    between : where the reader's slider begins and ends; step : its steps; picture : the figure that stands below it on
+    a page without an explorable.
+    """
+
+    question: str
+    claim: str
+    formula: str
+    between: Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)]
+    step: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    picture: str = ""
+
+
 @dataclass(frozen=True)
 class Chapter:
     """One chapter as its `chapter.toml` tells it.
@@ -43,7 +59,8 @@ class Chapter:
     name : of its notebook, NN_folder; node, place : its lines on the map and where they stand, (column, row); needs :
     folders of the chapters it rests on, with words; schema : its parameters; claims : id → what is fixed before it is
     measured; all_cores : whether it keeps every core busy by itself; reads : files of `results/checkpoints`, patterns;
-    carried : claims, patterns, which if trained were trained for that file and not in the run.
+    carried : claims, patterns, which if trained were trained for that file and not in the run; guess : with which its
+    page opens, or None.
     """
 
     name: str
@@ -58,6 +75,7 @@ class Chapter:
     all_cores: bool
     reads: list[str]
     carried: list[str]
+    guess: Guess | None
 
 
 def _read(path: Path) -> Chapter:
@@ -76,6 +94,7 @@ def _read(path: Path) -> Chapter:
             all_cores=table["all_cores"],
             reads=table["reads"],
             carried=table["carried"],
+            guess=_guess(table["guess"], table["claims"]),
         )
     except KeyError as error:
         raise InputError(f"{path} does not say {error}; trials/tiny_chapter has an example.") from None
@@ -84,11 +103,26 @@ def _read(path: Path) -> Chapter:
 
 
 def _entry(id: str, entry: dict) -> dict:
+    return _checked(_Entry, f"the claim {id!r}", entry).model_dump()
+
+
+def _guess(table: dict | None, claims: dict) -> Guess | None:
+    if table is None:
+        return None
+    guess = _checked(Guess, "the guess", table)
+    if guess.claim not in claims:
+        raise InputError(f"the guess asks for {guess.claim!r}, which is no claim here{nearest(guess.claim, claims)}.")
+    if not guess.step < guess.between[1] - guess.between[0]:
+        raise InputError("the guess has no two values: `between` is to hold the least and the most of several steps.")
+    return guess
+
+
+def _checked(kind: type[Strict], name: str, table: dict):
     try:
-        return _Entry(**entry).model_dump()
+        return kind(**table)
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"the claim {id!r}, {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise InputError(f"{name}, {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
 
 
 def _find() -> dict[str, Chapter]:

@@ -1,10 +1,12 @@
-"""The front page's picture: every claim of the book, measured against predicted."""
+"""The front page's picture: every claim of the book, measured against predicted; a mark is a link to its card."""
 
+import html
+import re
 from collections.abc import Iterable
 
 import numpy as np
 
-from icl.claims import FAILS, NOT_RUN, Claim
+from icl.claims import FAILS, NOT_RUN, Claim, measured_text, predicted_text
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
 _GROUPS = {
@@ -12,6 +14,7 @@ _GROUPS = {
     "monte-carlo": ("measured on random prompts", COLOURS["trained_exact"], "s"),
     "trained": ("trained on random prompts", COLOURS["trained_sampled"], "D"),
 }
+_CARDS = "../../book/claims.html"  # seen from the picture's own file, in data/book/
 _FRAME = 1e6  # a mean risk of 10¹⁶ (chapter 6) would squeeze all others into a corner
 
 
@@ -36,10 +39,10 @@ def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
         for method, (label, colour, marker) in _GROUPS.items():
             here = np.array([claim.method == method for claim in shown], dtype=bool)
             label = f"{label} ({here.sum()})"
-            axis.plot(
-                *points[here].T, marker, color=colour, label=label, markersize=7, markerfacecolor="none",
-                markeredgewidth=1.5,
-            )  # fmt: skip
+            marks = axis.scatter(
+                *points[here].T, s=49, marker=marker, edgecolors=colour, facecolors="none", linewidths=1.5, label=label
+            )
+            marks.set_urls([_card(claim) for claim in np.array(shown, dtype=object)[here]])
         failed = points[[claim.verdict == FAILS for claim in shown]]
         if len(failed):
             axis.plot(
@@ -60,3 +63,31 @@ def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
         f"{len(failed)} lie on the diagonal."
     )
     return Figure("all_claims", figure, columns, alt, method="trained")
+
+
+def explorable(svg: str, claims: Iterable[Claim]) -> str:
+    """The picture for the front page: each mark says its claim and is reached by arrow keys, one stop in all.
+
+    `book/assets/claims_picture.js` writes what the mark under pointer or focus says below the picture.
+    """
+    labels = {_card(claim): _label(claim) for claim in claims if claim.verdict != NOT_RUN}
+    stops = iter(["0"])  # the first mark is the tabulator's stop
+
+    def link(found: re.Match) -> str:
+        label, at = labels[html.unescape(found[1])], found[1].removeprefix(_CARDS)
+        return f'<a href="claims.html{at}" tabindex="{next(stops, "-1")}" aria-label="{label}"'
+
+    svg = re.sub(rf'<a xlink:href="({re.escape(_CARDS)}#[^"]*)"( target="_blank")?', link, svg)
+    svg = svg.replace('role="img"', 'role="group"', 1)
+    script = '<script defer src="../_static/claims_picture.js"></script>'
+    return f'<div class="icl-all-claims">{svg}<p aria-hidden="true"></p></div>{script}'
+
+
+def _card(claim: Claim) -> str:
+    return f"{_CARDS}#claim-{claim.id}"  # drawing escapes it
+
+
+def _label(claim: Claim) -> str:
+    return html.escape(
+        f"{claim.id}: predicted {predicted_text(claim)}, measured {measured_text(claim)}, {claim.verdict}"
+    )

@@ -10,13 +10,14 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from press.finished import FinishedChapter
 from press.pages import moved
 from press.pages.claim_cards import cell_anchor, strip_list
+from press.pages.opening import opened
 from press.pages.panels import drawn
 
 
 def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
     """The notebook that Jupyter Book reads; the chapter's own stays as it is."""
     notebook = nbformat.from_dict(chapter.notebook)
-    notebook.cells = [_glue_cell(chapter), *_linked(notebook.cells, chapter)]
+    notebook.cells = [_glue_cell(chapter), *opened(_linked(notebook.cells, chapter), chapter)]
     return notebook
 
 

@@ -207,6 +207,29 @@ def test_a_card_leads_to_its_cell(page):
     assert -5 < top < page.viewport_size["height"] / 2, "the equations' sizes moved the cell away"
 
 
+def test_the_picture_of_all_claims_answers(page):
+    """To the pointer, to arrow keys and to Enter, with the claim's numbers and the way to its card."""
+    open_page(page, "book/introduction")
+    marks, line = page.locator(".icl-all-claims a"), page.locator(".icl-all-claims > p")
+    names = marks.evaluate_all("all => all.map((mark) => mark.getAttribute('aria-label'))")
+    claims = {c.id for ledger in read_all(run_folder("quick")) for c in claims_of(ledger)}
+    assert len(names) > 100 and {name.split(":")[0] for name in names} <= claims
+    assert page.locator(".icl-all-claims a[tabindex='0']").count() == 1, "one stop of the keyboard"
+    page.locator(".icl-all-claims a[tabindex='0']").focus()
+    seen = set()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+        focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert line.inner_text() == focused
+        seen.add(focused)
+    assert len(seen) >= 4
+    page.keyboard.press("ArrowLeft")
+    target = page.evaluate("document.activeElement.getAttribute('href')")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{target}")
+    assert page.locator(f"[id='{target.partition('#')[2]}']").is_visible() and page.complaints == []
+
+
 def test_an_old_address_goes_on_to_the_new_page(page):
     open_page(page, f"notebooks/{moved.OLD}#fig-lstm")
     page.wait_for_url(f"**/{moved.NEW}.html#fig-lstm")

@@ -5,17 +5,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from browser import contrast
+from browser import DEVICES, contrast
 from chapter_tests import WITH_EXPLORABLE, offered
 
 from press.layout import HTML
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
-
-DEVICES = {
-    "desktop": dict(viewport={"width": 1280, "height": 900}),
-    "phone": dict(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True),
-}
 
 
 @pytest.fixture(scope="module", params=DEVICES)
@@ -221,6 +216,50 @@ def test_letters_are_readable_and_inside_their_panels(explorable):
 def _overlap(one, other) -> float:
     """Shared width of two boxes, negative when they are apart."""
     return min(one["x"] + one["width"], other["x"] + other["width"]) - max(one["x"], other["x"])
+
+
+# Chapter, panel, which of its handles, where to (in the panel's units), and the control that follows.
+DRAGGED = [
+    ("01_one_step_gd", 0, 0, (120, 150), "step"),
+    ("05_gd_beta_gradient_flow", 1, 0, (60, 90), "beta_norm"),
+    ("05_gd_beta_gradient_flow", 2, 0, (260, 120), "n"),
+    ("06_newton_transformers", 2, 0, (90, 100), "k"),
+]
+
+
+@pytest.mark.parametrize("chapter, panel, handle, to, control", DRAGGED)
+def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, control):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, box = open_explorable(context, chapter)
+    svg = box.locator(".panels svg").nth(panel)
+    svg.scroll_into_view_if_needed()
+    scale = svg.bounding_box()["width"] / 340
+    point = (
+        svg.locator(".grab")
+        .nth(handle)
+        .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
+    )
+    place = lambda x, y: (svg.bounding_box()["x"] + scale * x, svg.bounding_box()["y"] + scale * y)
+    before, others = values(box)[control], {k: v for k, v in values(box).items() if k != control}
+    page.mouse.move(*place(*point))
+    page.mouse.down()
+    for share in (0.3, 0.6, 1):
+        page.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
+    page.mouse.up()
+    assert values(box)[control] != before and others == {k: v for k, v in values(box).items() if k != control}
+    moved = (
+        svg.locator(".grab")
+        .nth(handle)
+        .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
+    )
+    nearer = min(abs(moved[axis] - to[axis]) for axis in (0, 1))
+    assert nearer < 12, "the point has followed, as far as the slider's steps allow"
+    after = values(box)
+    page.mouse.move(*place(*point))
+    assert values(box) == after, "let go"
+    page.wait_for_timeout(600)
+    assert f".{control}=" in page.evaluate("location.hash") and page.wrong == []
+    context.close()
 
 
 def test_without_javascript_the_start_stands_there(browser):

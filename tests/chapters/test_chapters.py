@@ -55,6 +55,44 @@ def test_a_description_that_is_wrong_is_named(tmp_path, old, new, complaint):
     assert "chapter.toml" in str(raised.value) and "\n" not in str(raised.value)
 
 
+GUESS = """
+[guess]
+question = "How much is $x$?"
+claim = "a.b"
+formula = "$1 + 1$"
+between = [0, 4]
+step = 0.5
+"""
+
+
+def test_a_guess_is_found(tmp_path):
+    assert read(tmp_path, WHOLE).guess is None
+    guess = read(tmp_path, WHOLE + GUESS).guess
+    assert (guess.claim, guess.between, guess.step, guess.picture) == ("a.b", [0, 4], 0.5, "")
+
+
+@pytest.mark.parametrize(
+    "old, new, complaint",
+    [
+        ('claim = "a.b"', 'claim = "a.c"', "asks for 'a.c', which is no claim here .did you mean 'a.b'"),
+        ("[0, 4]", "[4, 0]", "no two values"),
+        ("[0, 4]", "[0]", "the guess, between: List should have at least 2 items"),
+        ("step = 0.5", "step = 0", "the guess, step: Input should be greater than 0"),
+        ("step = 0.5", "step = 5", "no two values"),
+        ("formula", "formla", "the guess, formula: Field required"),
+    ],
+)
+def test_a_guess_that_is_wrong_is_named(tmp_path, old, new, complaint):
+    with pytest.raises(InputError, match=complaint):
+        read(tmp_path, WHOLE + GUESS.replace(old, new))
+
+
+def test_every_chapter_asks_for_something_that_can_be_guessed():
+    for chapter in CHAPTERS.values():
+        assert chapter.guess and "{glue" not in chapter.guess.formula, chapter.name
+        assert chapter.guess.question.rstrip().endswith(("?", ".")) and "?" in chapter.guess.question
+
+
 def test_numbers_are_the_order_and_ids_are_one_chapter_s():
     numbers = [chapter.number for chapter in CHAPTERS.values()]
     assert numbers == sorted(set(numbers)) and [*CHAPTERS] == sorted(CHAPTERS)

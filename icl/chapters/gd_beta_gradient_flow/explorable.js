@@ -95,6 +95,7 @@
     plot.line(times, times.map((t) => (p.beta_norm * betaBound(p, t)) ** 2), { colour: "bayes", dashed: true, label: "its bound", at: end / 3 });
     plot.line(times, path.map((s) => s[0] ** 2), { colour: "bayes", label: "error of β", at: 0.03 });
     plot.line(times, path.map((s) => excess(p, s)), { colour: "gd", label: "excess", at: 0.3, place: "below" });
+    plot.point(times[0], path[0][0] ** 2, { colour: "bayes", drag: (_, square) => ({ beta_norm: Math.sqrt(square) }) });
 
     const lengths = spaced(1, 1000, 120), at = lengths.map((n) => sandwich({ ...p, n }));
     plot = view.panel(2, { title: "excess at the minimum", x: { label: "context length n", log: true, from: 1, to: 1000 },
@@ -102,7 +103,7 @@
     plot.line(lengths, at.map((b) => b.upper), { dashed: true, label: "at most", at: 60 });
     plot.line(lengths, at.map((b) => b.lower), { dashed: true, label: "at least", at: 60, place: "below" });
     plot.line(lengths, at.map((b) => b.gdBeta), { colour: "gd", label: "GD-β", at: 4, place: "below" });
-    plot.point(p.n, minimalExcess(p), { colour: "gd" });
+    plot.point(p.n, minimalExcess(p), { colour: "gd", drag: (n) => ({ n }) });
 
     const over = 100 * (peak / g - 1);
     view.number("gamma_star", g);

@@ -36,7 +36,7 @@
     const [fresh, seen] = limit(p), zero = 1 + p.rho, top = 2.2 * zero;
     const grid = (from, to) => Array.from({ length: 241 }, (_, i) => from * (to / from) ** (i / 240));
     const curves = (name, title, label) => {
-      const xs = grid(0.1, 100), both = xs.map((x) => limit({ ...p, [name]: x }));
+      const xs = grid(0.1, 100), both = xs.map((x) => limit({ ...p, [name]: x })), drag = (x) => ({ [name]: x });
       const plot = view.panel(name === "tau" ? 0 : 1, {
         title, x: { label, log: true, from: 0.1, to: 100 }, y: { label: "", from: 0, to: top },
       });
@@ -44,8 +44,8 @@
       plot.rule({ x: 1 }, { dashed: true });
       plot.line(xs, both.map((e) => e[0]), { colour: "gd" });
       plot.line(xs, both.map((e) => e[1]), { colour: "bayes", dashed: true });
-      if (fresh <= top) plot.point(p[name], fresh, { colour: "gd", label: "new", place: "above" });
-      if (seen <= top) plot.point(p[name], seen, { colour: "bayes", label: "seen", place: "below" });
+      if (fresh <= top) plot.point(p[name], fresh, { colour: "gd", label: "new", place: "above", drag });
+      if (seen <= top) plot.point(p[name], seen, { colour: "bayes", label: "seen", place: "below", drag });
     };
     curves("tau", "error per dimension, against prompts", "prompts P/d²");
     curves("kappa", "error per dimension, against tasks", "tasks K/d");

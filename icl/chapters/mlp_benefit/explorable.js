@@ -44,17 +44,17 @@
     const most = Math.max(1000, p.n), largest = Math.max(100, p.beta_norm), count = 45;
     const sizes = Array.from({ length: count }, (_, i) => 0.1 * (largest / 0.1) ** (i / (count - 1)));
     const lengths = Array.from({ length: count }, (_, i) => most ** (i / (count - 1)));
-    function panel(i, x, xs, at, here) {
-      const ratio = (bound) => xs.map((v) => bound(at(v)) / lowerBound(at(v))), step = ratio(upperBound);
+    function panel(i, x, xs, name) {
+      const at = (v) => ({ ...p, [name]: v }), ratio = (bound) => xs.map((v) => bound(at(v)) / lowerBound(at(v))), step = ratio(upperBound);
       const to = [2.5, 4, 7, 12, 20, 35].find((top) => top >= 1.15 * Math.max(...step)) || 60; // few frames, so few jumps
       const plot = view.panel(i, { title: "gap, in units of ‖β*‖²/(n + 1)", x, y: { label: "", from: 0, to } });
       plot.rule({ y: 1 }, { dashed: true, label: "lower bound", place: "below" });
       plot.line(xs, step, { colour: "gd", dashed: true, label: "one step from 0", at: xs[i ? 26 : 14], place: i ? "left" : "above" });
       plot.line(xs, ratio(gap), { colour: "attention_only", label: "attention", at: xs[i ? 27 : 8], place: i ? "right" : "below" });
-      plot.point(here, gap(p) / lowerBound(p), { colour: "attention_only" });
+      plot.point(p[name], gap(p) / lowerBound(p), { colour: "attention_only", drag: (v) => ({ [name]: v }) });
     }
-    panel(0, { label: "mean task ‖β*‖", log: true, from: 0.1, to: largest }, sizes, (v) => ({ ...p, beta_norm: v }), p.beta_norm);
-    panel(1, { label: "context length n", log: true, from: 1, to: most }, lengths, (v) => ({ ...p, n: v }), p.n);
+    panel(0, { label: "mean task ‖β*‖", log: true, from: 0.1, to: largest }, sizes, "beta_norm");
+    panel(1, { label: "context length n", log: true, from: 1, to: most }, lengths, "n");
 
     view.number("lsa", lsaRisk(p));
     view.number("ltb", ltbRisk(p));

@@ -75,7 +75,7 @@
     });
     plot.line(steps, steps.map((s) => gdWorst(kappa, s)), { colour: "gd", label: "GD, best step" });
     plot.line(steps, steps.map((s) => newtonResidual(1 / kappa, s)), { colour: "newton", label: "Newton", below: true });
-    plot.point(k, newtonResidual(1 / kappa, k), { colour: "newton" });
+    plot.point(k, newtonResidual(1 / kappa, k), { colour: "newton", drag: (step) => ({ k: step }) });
 
     const answers = whole(12).map((j) => designA(data, j)), all = [...answers, data.least_squares];
     const low = Math.min(...all), high = Math.max(...all), edge = 0.15 * (high - low || 1);
@@ -85,7 +85,7 @@
     });
     plot.rule({ y: data.least_squares }, { colour: "least_squares", dashed: true, label: "least squares", at: 2.5 });
     plot.line(whole(12), answers, { colour: "newton", pale: true });
-    plot.point(k, answers[k], { colour: "newton", label: `${k + 2} layers` });
+    plot.point(k, answers[k], { colour: "newton", label: `${k + 2} layers`, drag: (step) => ({ k: step }) });
 
     const left = newtonResidual(1 / kappa, k);
     view.number("layers", `${k + 2}, ${Math.max(k, 1) + 1}, ${k + 3}`);

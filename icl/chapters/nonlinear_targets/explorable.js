@@ -64,7 +64,7 @@
     for (const family of maths.families) plot.line(ns, step(moments(family, p.d)), { pale: true });
     plot.rule({ y: 0.5 }, { colour: "zero", dashed: true });
     plot.line(ns, step(m), { colour: "gd" });
-    plot.point(p.n, p.n * stepSize(m, p), { colour: "gd" });
+    plot.point(p.n, p.n * stepSize(m, p), { colour: "gd", drag: (n) => ({ n }) });
 
     const zero = m.power + p.sigma2, noise = p.sigma2 / zero, floor = (zero - m.a) / zero;
     const risk = ns.map((n) => minimalRisk(m, { ...p, n }) / zero), level = (v) => ns.map(() => v);
@@ -75,7 +75,7 @@
     plot.line(ns, risk, { colour: "gd" });
     if (noise > 0.05) plot.rule({ y: noise }, { colour: "zero", label: "noise", at: 3, place: "below" });
     if (floor - noise > 0.05) plot.rule({ y: floor }, { colour: "ink", label: "not linear in x", at: 6, place: "below" });
-    plot.point(p.n, minimalRisk(m, p) / zero, { colour: "gd" });
+    plot.point(p.n, minimalRisk(m, p) / zero, { colour: "gd", drag: (n) => ({ n }) });
 
     view.number("a", m.a);
     view.number("half", m.a > 0 ? b(m, p) / m.a - 1 : Infinity);

@@ -26,7 +26,7 @@
     plot.line([0, 0.55, 1], [1, 1 - 0.55 * (p.d / zero), p.sigma2 / zero], { dashed: true, label: "best, for other n", at: 0.55, place: "right" });
     plot.line(steps, steps.map((s) => risk(p, s / p.n) / zero), { colour: "gd" });
     plot.point(best, least / zero, { colour: "gd", label: "best", place: "below" });
-    plot.point(p.step, yours / zero, { label: "yours" });
+    plot.point(p.step, yours / zero, { label: "yours", drag: (step) => ({ step }) });
     view.number("eta", stepSize(p));
     view.number("n_eta", best);
     view.number("least", least);

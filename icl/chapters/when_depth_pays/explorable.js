@@ -117,8 +117,8 @@
     plot.line(counts, share(sharedExcess), { colour: "preconditioned", label: "one step", at: 16 });
     plot.line(counts, share(newtonExcess), { colour: "newton", label: "Newton", at: 9 });
     plot.line(counts, share(leastExcess), { colour: "gd", label: "own steps", at: 6, place: "below" });
-    plot.point(L, leastExcess(nodes, L) / d, { colour: "gd" });
-    plot.point(L, sharedExcess(nodes, L) / d, { colour: "preconditioned" });
+    plot.point(L, leastExcess(nodes, L) / d, { colour: "gd", drag: (layers) => ({ layers }) });
+    plot.point(L, sharedExcess(nodes, L) / d, { colour: "preconditioned", drag: (layers) => ({ layers }) });
 
     view.number("free", leastExcess(nodes, L) / d);
     view.number("shared", sharedExcess(nodes, L) / d);
