@@ -14,9 +14,10 @@ import yaml
 
 from icl.chapters import CHAPTERS
 from icl.files import write_atomically
+from press.atlas import kept
 from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT, repository
-from press.pages import chapter_map, claim_cards, downloads, front, how_it_was_made, live, moved, reference
+from press.pages import atlas, chapter_map, claim_cards, downloads, front, how_it_was_made, live, moved, reference
 from press.pages.all_claims import measured_against_predicted
 from press.pages.chapter import chapter_page, framed
 
@@ -70,6 +71,7 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
         "names": reference.names(),
         "modules": reference.overview(),
         "reference": reference.reference(),
+        **atlas.pages(kept.read(), tree),
     }
 
 

@@ -55,3 +55,26 @@ def atlas_group(chapter, group, out):
 def atlas_table(chapter, partly, out):
     """Write a chapter's table from its points: a job of the workflow."""
     work.gather(out, check_chapter(chapter), partly=partly)
+
+
+@click.command("atlas-keep")
+@out_option
+def atlas_keep(out):
+    """Make the points decided in --out the committed atlas, results/atlas."""
+    from press.atlas.kept import keep
+
+    for line in keep(out):
+        click.echo(line)
+
+
+@click.command("atlas-check")
+@click.option("--points", "count", type=click.IntRange(min=1), default=1, show_default=True, help="Of each chapter.")
+def atlas_check(count):
+    """Decide points of the committed atlas anew, drawn by the date; exit status 1 where one is not as it was."""
+    from press.atlas.kept import check
+
+    wrong = list(check(count))
+    for line in wrong or [f"The atlas: {count} of each chapter's points, drawn by the date, are as they were."]:
+        click.echo(line)
+    if wrong:
+        raise SystemExit(1)

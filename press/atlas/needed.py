@@ -9,6 +9,7 @@ included.
 
 import ast
 import dis
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,13 +64,16 @@ class Statement:
                           | ast.ImportFrom) and not self.binds & self.reads  # fmt: skip
 
 
-def needed(cells: list[str], left_out: Collection[str]) -> list[Statement]:
-    """The statements of code `cells` that their claims need, in order, without the claims `left_out`, by id."""
+def needed(cells: list[str], claims: Collection[str], left_out: Collection[str]) -> list[Statement]:
+    """The statements of code `cells` that `claims` need, in order, but for those `left_out`, all by id.
+
+    A claim whose id is computed can be left out only together with all that the same statement decides.
+    """
     statements = [
         Statement(number, kept)
         for number, cell in enumerate(cells)
         for node in ast.parse(cell).body
-        if (kept := _without(node, left_out)) is not None
+        if (kept := _without(node, claims, left_out)) is not None
     ]
     generators = {
         name for one in statements if isinstance(one.node, ast.Assign) and _makes_generator(one.node.value)
@@ -109,7 +113,7 @@ def _makers(statements: list[Statement], before: int, name: str, generators: set
                 return
 
 
-def _without(node: ast.stmt, left_out: Collection[str]) -> ast.stmt | None:
+def _without(node: ast.stmt, claims: Collection[str], left_out: Collection[str]) -> ast.stmt | None:
     """The statement without the claims `left_out`; None for one that only shows something."""
     if isinstance(node, ast.Assert):
         return None
@@ -122,6 +126,9 @@ def _without(node: ast.stmt, left_out: Collection[str]) -> ast.stmt | None:
                  if not (isinstance(key, ast.Constant) and key.value in left_out)]  # fmt: skip
         table.keys, table.values = map(list, zip(*pairs, strict=True)) if pairs else ([], [])
         return node if pairs else None
+    if _is_call(call, "ledger", "claims") and isinstance(call.args[0], ast.DictComp):
+        decided = [id for id in claims if re.fullmatch(_pattern(call.args[0].key), id)]
+        return None if decided and not set(decided) - set(left_out) else node
     shows = not isinstance(call, ast.Call) or _shows(call) or _is_call(call, "ledger", "figure", "number", "save")
     return None if shows else node
 
@@ -134,6 +141,13 @@ def _is_call(node: ast.AST, owner: str, *methods: str) -> bool:
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == owner
     )
+
+
+def _pattern(key: ast.expr) -> str:
+    """A regular expression for what an id made by an f-string may be."""
+    if not isinstance(key, ast.JoinedStr):
+        return ".*"
+    return "".join(re.escape(part.value) if isinstance(part, ast.Constant) else ".+" for part in key.values)
 
 
 def _shows(call: ast.Call) -> bool:

@@ -50,7 +50,7 @@ class Point:
     @property
     def claims(self) -> list[Claim]:
         """The claims that were decided, in the catalogue's order; trained ones are not among them."""
-        return [claim for claim in self.ledger.decided() if claim.measured is not None or claim.method != "trained"]
+        return [claim for claim in self.ledger.decided() if claim.method != "trained"]
 
 
 def trained(chapter: str) -> list[str]:
@@ -62,9 +62,11 @@ def trained(chapter: str) -> list[str]:
 def statements(chapter: str) -> tuple[list[Statement], frozenset[int]]:
     """What the chapter's exact and Monte Carlo claims need of its notebook, and the cells that hold its parameters."""
     notebook = jupytext.read(source_of(check_chapter(chapter)))
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code" and "colab" not in cell.metadata.get("tags", [])]
+    cells = [
+        cell for cell in notebook.cells if cell.cell_type == "code" and "colab" not in cell.metadata.get("tags", [])
+    ]
     own = {number for number, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])}
-    return needed([cell.source for cell in cells], trained(chapter)), frozenset(own)
+    return needed([cell.source for cell in cells], catalogue(chapter), trained(chapter)), frozenset(own)
 
 
 def decide(chapter: str, parameters: Parameters) -> Point:

@@ -113,7 +113,9 @@ def read(path: Path) -> dict[str, list[Parameters]]:
         try:
             values = {name: kinds[name](text) for name, text in line.items() if text}
         except (KeyError, TypeError, ValueError):
-            raise InputError(f"{path}: point {number} of {chapter} has a value that is none of its parameters'.") from None
+            raise InputError(
+                f"{path}: point {number} of {chapter} has a value that is none of its parameters'."
+            ) from None
         found.setdefault(chapter, []).append(check_parameters(chapter, **values, profile=CLAIMS))
     return found
 

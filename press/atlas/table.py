@@ -34,6 +34,15 @@ class Line:
 
 def write(path: Path, found: dict[int, dict]) -> Path:
     """Write points, number → content of its file, as a table."""
+    return write_atomically(path, _text(found))
+
+
+def lines(found: dict[int, dict]) -> list[Line]:
+    """The lines that `write` writes, as `read` reads them."""
+    return _parsed(_text(found))
+
+
+def _text(found: dict[int, dict]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(_HEADER)
@@ -42,27 +51,31 @@ def write(path: Path, found: dict[int, dict]) -> Path:
             rows.writerow([number, id, *map(_digits, numbers), verdict, reason])
         for id, reason in content["broken"].items():
             rows.writerow([number, id, "", "", "", "", BROKEN, reason])
-    return write_atomically(path, text.getvalue())
+    return text.getvalue()
 
 
 def read(path: Path) -> list[Line]:
     """The lines of a table; raises InputError for a file that is none."""
     try:
-        rows = csv.DictReader(io.StringIO(Path(path).read_text(encoding="utf-8")), strict=True)
-        if rows.fieldnames != _HEADER:
-            raise ValueError("its columns are others")
-        return [
-            Line(
-                int(row["point"]),
-                row["claim"],
-                *(float(row[name]) if row[name] else None for name in _HEADER[2:6]),
-                row["verdict"],
-                row["reason"],
-            )
-            for row in rows
-        ]
+        return _parsed(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read as a table of the atlas ({error}).") from None
+
+
+def _parsed(text: str) -> list[Line]:
+    rows = csv.DictReader(io.StringIO(text), strict=True)
+    if rows.fieldnames != _HEADER:
+        raise ValueError("its columns are others")
+    return [
+        Line(
+            int(row["point"]),
+            row["claim"],
+            *(float(row[name]) if row[name] else None for name in _HEADER[2:6]),
+            row["verdict"],
+            row["reason"],
+        )
+        for row in rows
+    ]
 
 
 def decided(lines: list[Line]) -> list[Line]:

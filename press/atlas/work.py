@@ -1,7 +1,7 @@
 """The atlas's work: points in groups, each point a file of its own, so that nothing finished is computed twice.
 
-`<out>/points.csv` says what is asked, `<out>/points/<chapter>/<number>.json` what a point gave, `.cost.json` beside it
-what it cost, `<out>/<chapter>.csv` all points of a chapter as one table. All but the costs are the same bytes each time.
+In a folder DIR, `points.csv` says what is asked; `points/CHAPTER/NUMBER.json` is what a point gave, `.cost.json` beside
+it what it cost, and `CHAPTER.csv` all points of a chapter as one table. All but the costs are the same bytes each time.
 """
 
 from functools import cache
