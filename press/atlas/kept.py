@@ -5,6 +5,7 @@ why it fails at some points, or why it cannot be decided there.
 """
 
 import datetime
+import math
 import os
 import platform
 import tomllib
@@ -25,7 +26,7 @@ from press.layout import ATLAS, ROOT
 from press.run import processor
 
 _MADE, _POINTS, _REASONS = "made.json", "points.csv", "reasons.toml"
-_MOVE = 1e-6  # of its size, and this share of what is allowed, may a recomputed number be off: another machine
+_MOVE, _SHARE = 1e-6, 0.1  # of its size, and of what is allowed, may a recomputed number be off on another machine
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,11 @@ def _same(old: Line, new: Line) -> bool:
         return False
     if old.measured is None:
         return True
-    excess = abs(new.measured - new.predicted)
-    allowed = excess / new.margin if new.margin else abs(new.measured)
-    moved = abs(new.measured - old.measured)
-    return not moved > _MOVE * (abs(old.measured) + allowed) + 0.1 * min(allowed, abs(old.measured) + allowed)
+    if not (math.isfinite(old.measured) and old.margin):
+        near = abs(new.measured - old.measured) <= _MOVE * max(1.0, abs(old.measured))
+        return old.measured == new.measured or math.isnan(old.measured) or near
+    allowed = abs(old.measured - old.predicted) / abs(old.margin)
+    return abs(new.measured - old.measured) <= _MOVE * abs(old.measured) + _SHARE * allowed
 
 
 def _shown(line: Line | None) -> str:

@@ -79,9 +79,7 @@ def decide(chapter: str, parameters: Parameters) -> Point:
     with _alone(), _cost() as cost:
         for one in (one for one in kept if one.cell not in own):
             began = time.process_time()
-            reason = next((lost[name] for name in sorted(one.reads & lost.keys())), None)
-            if reason is None or decides(one.node):
-                reason = _run(one, space, broken) if decides(one.node) else _attempt(one.code, space)
+            reason = _run(one, space, lost, broken) if decides(one.node) else _attempt(one, space, lost)
             for name in one.binds:
                 if reason is None:
                     lost.pop(name, None)
@@ -118,9 +116,9 @@ def run_claims(chapter: str, out: Path, parameters: Parameters) -> dict:
     return content
 
 
-def _run(one: Statement, space: dict, broken: dict[str, str]) -> str | None:
+def _run(one: Statement, space: dict, lost: dict[str, str], broken: dict[str, str]) -> str | None:
     """Run a statement that decides claims; where it breaks off, its claims one by one, so that each has its reason."""
-    reason = _attempt(one.code, space)
+    reason = _attempt(one, space, lost)
     table = next((part for part in ast.walk(one.node) if isinstance(part, ast.Dict)), None)
     if reason is None or not isinstance(one.node, ast.Expr) or table is None:
         return reason
@@ -130,7 +128,7 @@ def _run(one: Statement, space: dict, broken: dict[str, str]) -> str | None:
                             [ast.Dict([key], [value])], [])  # fmt: skip
             single = ast.fix_missing_locations(ast.Expr(call))
             if key.value not in {claim.id for claim in space["ledger"].decided()}:
-                if why := _attempt(Statement(one.cell, single).code, space):
+                if why := _attempt(Statement(one.cell, single), space, lost):
                     broken[key.value] = why
     return reason
 
@@ -139,12 +137,14 @@ class _TooLongError(BaseException):
     """Not an Exception, so that no code that tries several ways takes it for the failure of one."""
 
 
-def _attempt(code, space: dict) -> str | None:
-    """Execute; the words of the error that ended it, or None."""
+def _attempt(one: Statement, space: dict, lost: dict[str, str]) -> str | None:
+    """Execute; the words of the error that ended it, or that lost a name which it reads; None where all went well."""
+    if missing := sorted(one.reads & lost.keys()):
+        return lost[missing[0]]
     before = signal.signal(signal.SIGPROF, _stop)
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
-        exec(code, space)
+        exec(one.code, space)
     except Exception as error:  # whatever a chapter's code raises at a problem nobody tried is a finding, not a crash
         return f"{type(error).__name__}: {error}".splitlines()[0]
     except _TooLongError:
