@@ -45,7 +45,7 @@ class Recipe:
         return json.loads(json.dumps(asdict(self)))
 
     def begin(self, seed: int) -> tuple[torch.nn.Module, Callable[[int], torch.Tensor], np.random.Generator]:
-        """The model before its first step, its loss (a scalar) and their generator: as `train_until_flat` wants them."""
+        """The model before its first step, its loss (a scalar) and their generator, for `train_until_flat`."""
         rng = np.random.default_rng([check_count("seed", seed, least=0), 70])
         model = Encoder(self.model, rng=rng)
         return model, lambda step: self.squared_errors(model, rng).mean(), rng
