@@ -183,9 +183,8 @@ def gradient_descent(k, eta):
 
 
 eta = 0.5 / (np.sqrt(n) + np.sqrt(d)) ** 2
-counts, deep = (ks[:: budget.every] for ks in (chapter.STEPS, chapter.NEWTON))
-descents = {k: gradient_descent(k, eta) for k in counts}
-newtons = {k: chapter.newton_model(law, k) for k in deep}
+descents = {k: gradient_descent(k, eta) for k in chapter.STEPS}
+newtons = {k: chapter.newton_model(law, k) for k in chapter.NEWTON}
 
 # %% tags=["hide-input"]
 counted = {}
