@@ -4,11 +4,19 @@ import re
 
 from press.chromium import HOW_TO_GET_ONE, chromium, ready
 
-__all__ = ["DEVICES", "HOW_TO_GET_ONE", "chromium", "contrast", "ready"]
+__all__ = ["DEVICES", "HOW_TO_GET_ONE", "chromium", "contrast", "light", "ready"]
 DEVICES = {
     "desktop": dict(viewport={"width": 1280, "height": 900}),
     "phone": dict(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True),
 }
+
+
+def light(browser, device):
+    """A context of one device, without equations: they are test_browser's business, and a page is there at once."""
+    context = browser.new_context(**DEVICES[device])
+    context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    context.set_default_timeout(120_000)  # of a busy machine
+    return context
 
 
 def contrast(first: str, second: str) -> float:

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from browser import DEVICES, contrast
+from browser import DEVICES, contrast, light
 from chapter_tests import WITH_EXPLORABLE, offered
 
 from press.layout import HTML
@@ -16,10 +16,7 @@ pytestmark = [pytest.mark.book, pytest.mark.browser]
 @pytest.fixture(scope="module", params=DEVICES)
 def visitor(browser, request):
     """A browser context of one device."""
-    context = browser.new_context(**DEVICES[request.param])
-    # equations are test_browser's business; without them a page is there at once
-    context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
-    context.set_default_timeout(120_000)  # of a busy machine
+    context = light(browser, request.param)
     context.phone = request.param == "phone"
     yield context
     context.close()
@@ -229,7 +226,7 @@ DRAGGED = [
 
 @pytest.mark.parametrize("chapter, panel, handle, to, control", DRAGGED)
 def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, control):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = light(browser, "desktop")
     page, box = open_explorable(context, chapter)
     svg = box.locator(".panels svg").nth(panel)
     svg.scroll_into_view_if_needed()

@@ -1,7 +1,7 @@
 """Every chapter opens with a guess: by keyboard, by touch, without scripts; the answer is the ledger's."""
 
 import pytest
-from browser import DEVICES
+from browser import DEVICES, light
 
 from icl.chapters import CHAPTERS, read_ledger
 from icl.claims import measured_text, predicted_text
@@ -18,9 +18,7 @@ def claim_of(chapter):
 
 @pytest.fixture(scope="module", params=DEVICES)
 def visitor(browser, request):
-    context = browser.new_context(**DEVICES[request.param])
-    context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
-    context.set_default_timeout(120_000)
+    context = light(browser, request.param)
     context.phone = request.param == "phone"
     yield context
     context.close()
