@@ -328,8 +328,7 @@ ledger.claims(chapter.at_other_parameters(stream("other parameters")))
 # Put both together, with a penalty $P \lambda \|\Gamma\|^2$. For large $d$ ridge regression acts as with endless prompts and a larger ridge, $k$ for $\lambda$, plus noise:
 #
 # $$
-# k = \lambda + \frac k\tau \operatorname{tr} \tfrac{B}{B + k} , \quad \bar\Gamma = R (B + k)^{-1} , \quad
-# e_{\rm seen} = \frac{e_{\rm seen}(\bar\Gamma)}{1 - \ell} , \quad
+# k = \lambda + \frac k\tau \operatorname{tr} \tfrac{B}{B + k} , \quad \bar\Gamma = R (B + k)^{-1} , \quad e_{\rm seen} = \frac{e_{\rm seen}(\bar\Gamma)}{1 - \ell} , \quad
 # e_{\rm new} = e_{\rm new}(\bar\Gamma) + \frac{1 + q}{\tau} \operatorname{tr} \tfrac{B}{(B+k)^2}\; e_{\rm seen} ,
 # $$
 #

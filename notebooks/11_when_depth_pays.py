@@ -91,10 +91,9 @@ def gradient_steps(Gammas, X, y, x):
 # The two are one: while the query's slot collects $-x^\top w_k$, every example's slot holds its residual $y_i - x_i^\top w_k$, which is what the next gradient needs.
 # ({cite:t}`ahn2023` found that trained layers settle in this form.)
 #
-# **By hand.** Two examples, $(2, 0)$ and $(0, 1)$, so that $X^\top X / 2$ has the eigenvalues $2$ and $\tfrac12$; the task is $(1, 1)$, the labels are $2$ and $1$, the
-# query $(1, 1)$. A step $\tfrac12$ leads to $w = (1, \tfrac14)$. What is left of the labels is $0$ and $\tfrac34$; a step $2$ adds $(0, \tfrac34)$: solved, the guess is
-# $2$. One layer with $\Gamma = \operatorname{diag}(\tfrac12, 2)$ solves it too. Now turn the examples by a quarter, to $(0, 2)$ and $(-1, 0)$. The two steps solve the new
-# prompt as well. The matrix says $w = (\tfrac14, 4)$, hence $4.25$.
+# **By hand.** Two examples, $(2, 0)$ and $(0, 1)$, so that $X^\top X / 2$ has the eigenvalues $2$ and $\tfrac12$; the task is $(1, 1)$, the labels are $2$ and $1$, the query $(1, 1)$. A step $\tfrac12$
+# leads to $w = (1, \tfrac14)$. What is left of the labels is $0$ and $\tfrac34$; a step $2$ adds $(0, \tfrac34)$: solved, the guess is $2$. One layer with $\Gamma = \operatorname{diag}(\tfrac12, 2)$ solves
+# it too. Now turn the examples by a quarter, to $(0, 2)$ and $(-1, 0)$. The two steps solve the new prompt as well. The matrix says $w = (\tfrac14, 4)$, hence $4.25$.
 
 # %%
 X, two = np.diag([2.0, 1.0]), np.ones(2)  # two: the task, and the query
@@ -277,10 +276,9 @@ ledger.claims({
 # f(a) = \sum_i \lambda_i\, (1 - a \lambda_i)^{2L}, \qquad f''(a) = 2L(2L-1) \sum_i \lambda_i^3\, (1 - a\lambda_i)^{2L-2} ,
 # $$
 #
-# a convex function of one number. So there is one minimum $a^\ast$, where $\sum_i \lambda_i^2 (1 - a\lambda_i)^{2L-1} = 0$, and the flow $\dot a = -f'(a)$ reaches it from
-# everywhere: with $m = \min f''$, positive if two eigenvalues differ, $\tfrac{d}{dt} (a - a^\ast)^2 = -2 (a - a^\ast) f'(a)$ is at most $-2m\,(a - a^\ast)^2$, hence
-# $|a_t - a^\ast| \le e^{-mt} |a_0 - a^\ast|$, and late in the flow the rate is $f''(a^\ast)$. The flow of the full matrix from a multiple of $I$ is the same flow, $d$
-# times slower: the gradient there commutes with every rotation, so it is a multiple of $I$ as well.
+# a convex function of one number. So there is one minimum $a^\ast$, where $\sum_i \lambda_i^2 (1 - a\lambda_i)^{2L-1} = 0$, and the flow $\dot a = -f'(a)$ reaches it from everywhere: with $m = \min f''$,
+# positive if two eigenvalues differ, $\tfrac{d}{dt} (a - a^\ast)^2 = -2 (a - a^\ast) f'(a)$ is at most $-2m\,(a - a^\ast)^2$, hence $|a_t - a^\ast| \le e^{-mt} |a_0 - a^\ast|$, and late in the flow the rate
+# is $f''(a^\ast)$. The flow of the full matrix from a multiple of $I$ is the same flow, $d$ times slower: the gradient there commutes with every rotation, so it is a multiple of $I$ as well.
 #
 # But the price of sharing is high. For large $L$ only the two outermost directions matter, $a^\ast \to 2/(\lambda_{\max} + \lambda_{\min})$, and every further layer
 # multiplies the excess by $\big(\tfrac{\kappa - 1}{\kappa + 1}\big)^2$: $\kappa$ where steps of their own have $\sqrt\kappa$.
@@ -302,12 +300,11 @@ ledger.claims({
 # %% [markdown]
 # ## A matrix that turns
 #
-# Is the best step at least the best *matrix* that looped layers can share? No. At $d = 2$ let $J$ be the quarter turn, and $\Gamma = aI + bJ$. It commutes with every
-# rotation, so all prompts look alike. $N = I - \Gamma\Lambda$ has $\operatorname{tr} N = 2 - a\,(\lambda_1 + \lambda_2)$ and
-# $\det N = 1 - a\,(\lambda_1 + \lambda_2) + (a^2 + b^2)\, \lambda_1 \lambda_2$. Choose $a = 2/(\lambda_1 + \lambda_2)$ and $a^2 + b^2 = 1/(\lambda_1 \lambda_2)$, which is
-# possible since the geometric mean is at most the arithmetic. Both vanish; by Cayley and Hamilton **$N^2 = 0$: two looped layers solve every prompt.** (A mirrored prompt
-# changes the sign of $b$, and nothing else.) From $\kappa =$ {glue:text}`saddle:.3f` on the best step is a local minimum, so descent from nearby stays there
-# ({ref}`ex-depth-one`).
+# Is the best step at least the best *matrix* that looped layers can share? No. At $d = 2$ let $J$ be the quarter turn, and $\Gamma = aI + bJ$. It commutes with every rotation, so
+# all prompts look alike. $N = I - \Gamma\Lambda$ has $\operatorname{tr} N = 2 - a\,(\lambda_1 + \lambda_2)$ and $\det N = 1 - a\,(\lambda_1 + \lambda_2) + (a^2 + b^2)\, \lambda_1
+# \lambda_2$. Choose $a = 2/(\lambda_1 + \lambda_2)$ and $a^2 + b^2 = 1/(\lambda_1 \lambda_2)$, which is possible since the geometric mean is at most the arithmetic. Both vanish;
+# by Cayley and Hamilton **$N^2 = 0$: two looped layers solve every prompt.** (A mirrored prompt changes the sign of $b$, and nothing else.) From $\kappa =$ {glue:text}`saddle:.3f`
+# on the best step is a local minimum, so descent from nearby stays there ({ref}`ex-depth-one`).
 
 # %%
 pair = theory.spectrum(2, condition)
