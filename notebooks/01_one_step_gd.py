@@ -567,20 +567,28 @@ ledger.claims({
 # long enough.
 # ```
 #
-# At $d = 2$ the larger root is the false valley. L-BFGS over all weights, started beside it, stays there, and so it does
+# At $d = 2$ the larger root is the false valley; after one example there is one root only, the hill, and the valley is
+# the end $c = 0$. L-BFGS over all weights, started beside it, stays there, and so it does
 # with {glue:text}`long_n:,.0f` examples at $d =$ {glue:text}`d:.0f`, where the excess is $2\sqrt{2d(d-1)/n}$ to a per cent:
 
+
 # %%
-t = Polynomial([0, 1])
-tau_2, omega, alpha = 2 + sigma2, (n + 3 + sigma2) / n, (n + 2) / n
-q, kappa = alpha * (tau_2**2 + 4), tau_2 + 2 / n + omega
-B = omega + t / n
-N = q - 2 * (tau_2 + 2 / n) * t + alpha * t**2
-D = (omega + alpha * t) * (q + omega * t) - kappa**2 * t
-quartic = D**2 / n - (N.deriv() * D - N * D.deriv()) * B**2
-real = [root.real for root in quartic.roots() if abs(root.imag) < 1e-6]
-t = max(real, default=0)
-false_valley = sigma2 + 2 - 1 / B(t) - N(t) / D(t)
+def second_valley(n, sigma2):
+    """Its risk at d = 2; with one root alone, a hill, the valley is at c = 0."""
+    t = Polynomial([0, 1])
+    tau, omega, alpha = 2 + sigma2, (n + 3 + sigma2) / n, (n + 2) / n
+    q, kappa = alpha * (tau**2 + 4), tau + 2 / n + omega
+    B = omega + t / n
+    N = q - 2 * (tau + 2 / n) * t + alpha * t**2
+    D = (omega + alpha * t) * (q + omega * t) - kappa**2 * t
+    quartic = D**2 / n - (N.deriv() * D - N * D.deriv()) * B**2
+    real = [r.real for r in quartic.roots() if abs(r.imag) < 1e-6]
+    hill, *valley = sorted(t for t in real if t > 0) or [0]
+    t = max(valley, default=1e15)  # c = 0 is t without end
+    return sigma2 + 2 - 1 / B(t) - N(t) / D(t)
+
+
+false_valley = second_valley(n, sigma2)
 
 # %% tags=["hide-input"]
 end = chapter.descend_from_valley(2, n, sigma2, stream("from the valley"))

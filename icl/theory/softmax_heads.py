@@ -63,6 +63,8 @@ def moments(q, d: int, n: int, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
 def least_risk(q, d: int, n: int, sigma2: float) -> Heads:
     """The parabola's lowest point for heads at q (K,); errors as `moments`. Heads that coincide share their V."""
     A, b = moments(q, d, n, sigma2)
+    if n == 1:  # softmax over one example is 1, and its covariate is as often turned around
+        return Heads(float(sigma2 + d), np.zeros(len(b)))
     V = np.linalg.pinv(A, rcond=1e-13, hermitian=True) @ b
     return Heads(float(sigma2 + d - b @ V), V)
 

@@ -92,6 +92,11 @@ def test_one_example_and_no_noise():
     assert theory.score_floor(1, 4, 0.0) == 0 and theory.score_floor(1, 1, 0.0, zero_sum=True) == 1
 
 
+def test_one_example_teaches_no_heads_anything():
+    found = theory.least_risk(np.array([1, -1, 70, -70]) * 0.02 / np.sqrt(5), 5, 1, 0.25)
+    assert found.risk == 5.25 == theory.second_pair(5, 1, 0.25)[1].risk and not found.V.any()
+
+
 def test_what_is_refused():
     with pytest.raises(InputError, match="at most 4, not 4.5"):
         theory.moments([0.1, 4.5], 1, 3, 0.1)
