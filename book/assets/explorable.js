@@ -330,6 +330,8 @@
     panels.forEach(draggable);
     box.querySelector("[data-reset]").addEventListener("click", () => { controls.forEach(toStart); moved(); });
     box.querySelector("[data-copy]").addEventListener("click", async () => {
+      clearTimeout(timer); // or the numbers would be said in place of what became of the link
+      writeAddress(name, own());
       const link = `${location.href.split("#")[0]}#${fragment(own().size ? own() : new Map([[`${name}.${controls[0].name}`, value(controls[0])]]))}`;
       const done = await copy(link);
       if (!done) history.replaceState(null, "", link);

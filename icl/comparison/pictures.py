@@ -4,6 +4,7 @@ import numpy as np
 
 from icl.comparison.off_law import OffLaw
 from icl.comparison.table import Comparison
+from icl.comparison.words import drawn
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
 _FAMILY = {
@@ -35,7 +36,7 @@ def distances(comparison: Comparison, *, name: str = "distances", method: str = 
             axis.plot([_FLOOR, shown[k]], [k, k], color=colour, linewidth=1.2, alpha=0.5)
             axis.errorbar(shown[k], k, xerr=min(5 * errors[k], 0.9 * shown[k]), fmt="o" if means[k] >= _FLOOR else "<",
                           color=colour, markersize=6, linewidth=1.6)  # fmt: skip
-        axis.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=9)
+        axis.set_yticks(range(len(rows)), [drawn(row.name) for row in rows], fontsize=9)
         axis.get_yticklabels()[rows.index(comparison.named)].set_fontsize(10.5)
         axis.set(xscale="log", xlim=(_FLOOR / 1.3, 12), xlabel="difference of answers, share of their size")
         _percent(axis.xaxis)
@@ -100,4 +101,4 @@ def _locator(places):
 def _short(name: str) -> str:
     """A name broken before its number."""
     first, comma, rest = name.partition(", ")
-    return f"{first},\n{rest}" if comma else name
+    return drawn(f"{first},\n{rest}" if comma else name)

@@ -37,3 +37,8 @@ def many(count: float) -> str:
 def markup(text: str) -> str:
     """A name or sentence as HTML, with its index lowered."""
     return html.escape(text).replace("λ_max", "λ<sub>max</sub>")
+
+
+def drawn(text: str) -> str:
+    """A name as matplotlib writes it, with its index lowered."""
+    return text.replace("λ_max²", r"$\lambda_{\mathrm{max}}^2$").replace("λ_max", r"$\lambda_{\mathrm{max}}$")

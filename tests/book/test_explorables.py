@@ -157,7 +157,7 @@ def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
     page, box = open_explorable(visitor, "04_mlp_benefit")
     box.locator("input[name=beta_norm]").press("End")
     box.locator("[data-copy]").click()
-    page.wait_for_timeout(200)
+    page.wait_for_timeout(700)  # the numbers, a pause after the slider, do not take the words' place
     status = box.locator("[role=status]").inner_text()
     if status == "Link copied.":
         assert page.evaluate("navigator.clipboard.readText()").endswith("#mlp_benefit.beta_norm=100")

@@ -12,7 +12,7 @@ from icl.comparison.measure import fitted, measure
 from icl.comparison.models import as_model, every_prefix, many_queries
 from icl.comparison.questions import SequenceLaw, sequences
 from icl.comparison.table import prompts_needed
-from icl.comparison.words import markup, pair
+from icl.comparison.words import drawn, markup, pair
 from icl.constructions.newton_transformer import design_a, design_a_prime
 from icl.estimates import Estimate
 from icl.prompts import PromptLaw
@@ -236,3 +236,4 @@ def test_a_model_of_token_matrices_needs_no_adapter():
 def test_numbers_in_words():
     assert pair(Estimate(0.149, 0.0097, 9)) == "0.15 ± 0.01" and pair(Estimate(2.0, 0.0, 9)) == "2"
     assert markup("S/λ_max² < 1") == "S/λ<sub>max</sub>² &lt; 1"
+    assert drawn("S/λ_max², 1/λ_max") == r"S/$\lambda_{\mathrm{max}}^2$, 1/$\lambda_{\mathrm{max}}$"
