@@ -1,4 +1,4 @@
-"""Chapter 99: the answer 0, measured."""
+"""Chapter 13: the answer 0, measured."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Chapter 99's picture."""
+"""Chapter 13's picture."""
 
 import numpy as np
 

@@ -36,7 +36,7 @@ prompts = 20_000
 
 # %% tags=["hide-input", "remove-output"]
 parameters, ledger, stream = begin(
-    "99_zero_answer",
+    "13_zero_answer",
     d=d,
     n=n,
     sigma2=sigma2,
