@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from browser import HOW_TO_GET_ONE, chromium, ready
+from browser import DEVICES, HOW_TO_GET_ONE, chromium, light, ready
 from bs4 import BeautifulSoup
 
 from press.layout import HTML
@@ -25,3 +25,12 @@ def browser(request):
         pytest.skip(f"the browser tests did not run: {HOW_TO_GET_ONE}")
     with chromium() as running:
         yield running
+
+
+@pytest.fixture(scope="module", params=DEVICES)
+def visitor(browser, request):
+    """A browser context of one device."""
+    context = light(browser, request.param)
+    context.phone = request.param == "phone"
+    yield context
+    context.close()

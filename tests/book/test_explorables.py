@@ -5,21 +5,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from browser import DEVICES, contrast, light
+from browser import contrast, light
 from chapter_tests import WITH_EXPLORABLE, offered
 
 from press.layout import HTML
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
-
-
-@pytest.fixture(scope="module", params=DEVICES)
-def visitor(browser, request):
-    """A browser context of one device."""
-    context = light(browser, request.param)
-    context.phone = request.param == "phone"
-    yield context
-    context.close()
 
 
 @pytest.fixture(scope="module", params=WITH_EXPLORABLE)

@@ -1,7 +1,6 @@
 """Every chapter opens with a guess: by keyboard, by touch, without scripts; the answer is the ledger's."""
 
 import pytest
-from browser import DEVICES, light
 
 from icl.chapters import CHAPTERS, read_ledger
 from icl.claims import measured_text, predicted_text
@@ -14,14 +13,6 @@ pytestmark = [pytest.mark.book, pytest.mark.browser]
 def claim_of(chapter):
     ledger = claims_of(read_ledger(run_folder("quick"), chapter))
     return next(claim for claim in ledger if claim.id == CHAPTERS[chapter].guess.claim)
-
-
-@pytest.fixture(scope="module", params=DEVICES)
-def visitor(browser, request):
-    context = light(browser, request.param)
-    context.phone = request.param == "phone"
-    yield context
-    context.close()
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
