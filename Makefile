@@ -6,18 +6,21 @@
 # make new-chapter  six files and a line make a chapter    make processors  the tests on plainer processors
 # make times    how long the tests and CI take, in a fresh clone
 # make checkpoints   train what results/checkpoints/ does not hold intact, about 10 minutes a model
+# make atlas    the claims at 200 problems a chapter (POINTS=20 for a look); atlas-keep makes it the committed one
 # make help    these lines          .venv/bin/python -m icl --help   the commands for one chapter, and with other parameters
 PROFILE ?= quick
 CORES ?= 2
+POINTS ?= 200
 # As text, never expanded again and never pasted into a command: PROFILE='quick; rm -rf x' is an unknown profile.
 override PROFILE := $(value PROFILE)
 override CORES := $(value CORES)
-export PROFILE CORES
+override POINTS := $(value POINTS)
+export PROFILE CORES POINTS
 BIN := .venv/bin
 SNAKEMAKE = press/locked $(BIN)/snakemake --cores "$$CORES" --rerun-incomplete --nolock --quiet all --config "profile=$$PROFILE" --
 export PYTHONHASHSEED := 0
 
-.PHONY: help book test unit setup browser sync check baselines lock bench same resume new-chapter processors times mutants drift newest audit peers pdf checkpoints clean
+.PHONY: help book test unit setup browser sync check baselines lock bench same resume new-chapter processors times mutants drift newest audit peers pdf checkpoints atlas atlas-keep clean
 
 book: setup
 	@$(SNAKEMAKE) book
@@ -46,10 +49,17 @@ sync: setup
 
 check: setup
 	@$(BIN)/python -m icl check --profile "$$PROFILE"
+	@$(BIN)/python -m icl atlas-check
 
 baselines: setup
 	@$(SNAKEMAKE) chapters
 	@$(BIN)/python -m icl baselines --profile "$$PROFILE"
+
+atlas: setup
+	@$(BIN)/python -m icl atlas --points "$$POINTS" --cores "$$CORES"
+
+atlas-keep: setup
+	@$(BIN)/python -m icl atlas-keep
 
 checkpoints: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train

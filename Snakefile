@@ -5,10 +5,12 @@ The jobs end with their Snakemake, killed or not: `exec` makes it their parent, 
 """
 
 import sys
+from pathlib import Path
 
 from icl.chapters import CHAPTERS
 from icl.parameters import check_profile
 from icl.validation import InputError
+from press.atlas import points, work
 from press.sources import chapter_sources, fingerprint, page_sources, priority
 
 try:
@@ -59,3 +61,44 @@ rule chapter:
     priority: lambda wildcards: priority(wildcards.chapter, PROFILE)
     shell:
         "exec {sys.executable:q} -m icl --with-parent run {wildcards.chapter:q} -p profile={PROFILE:q} --out {RUN:q} > /dev/null"
+
+
+# The atlas: points in groups, a job each; DIR/points.csv, written by `python -m icl atlas`, says which. --config atlas=DIR
+ATLAS = config.get("atlas", "_build/atlas")
+ASKED = points.read(Path(ATLAS) / "points.csv") if Path(ATLAS, "points.csv").exists() else {}
+
+
+rule atlas:
+    input:
+        [f"{ATLAS}/{chapter}.csv" for chapter in ASKED],
+
+
+rule atlas_table:
+    input:
+        lambda wildcards: [f"{ATLAS}/groups/{name}-{group}" for name, group in work.groups(ASKED) if name == wildcards.chapter],
+    output:
+        f"{ATLAS}/{{chapter}}.csv",
+    wildcard_constraints:
+        chapter="|".join(CHAPTERS),
+    localrule: True
+    shell:
+        "exec {sys.executable:q} -m icl --with-parent atlas-table {wildcards.chapter:q} --out {ATLAS:q}"
+
+
+rule atlas_group:
+    output:
+        touch(f"{ATLAS}/groups/{{chapter}}-{{group}}"),
+    wildcard_constraints:
+        chapter="|".join(CHAPTERS),
+        group="[0-9]+",
+    params:  # a point more, or other code, runs the job again, which computes what is not there
+        asked=lambda wildcards: work.asked_of(ASKED, wildcards.chapter, int(wildcards.group)),
+        code=lambda wildcards: work.code(wildcards.chapter),
+    threads: 1
+    priority: lambda wildcards: -int(wildcards.group)
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    shell:
+        "exec env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1"
+        " {sys.executable:q} -m icl --with-parent atlas-group {wildcards.chapter:q} {wildcards.group} --out {ATLAS:q}"

@@ -93,6 +93,10 @@ class Ledger:
         self._figures[figure.name] = written.model_copy(update={"cell": running_cell()})
         return figure
 
+    def decided(self) -> list[Claim]:
+        """The claims that were decided so far, in the catalogue's order."""
+        return [self._claims[id] for id in self._catalogue if id in self._claims]
+
     def save(self) -> "Ledger":
         """Write `<folder>/<chapter>.json`, sealed; raises InputError when a catalogued claim was left out."""
         missing = [id for id in self._catalogue if id not in self._claims]

@@ -9,7 +9,8 @@ from pydantic_core import PydanticCustomError
 from icl.validation import InputError, nearest, short
 
 LARGEST_PROMPT = 200_000  # covariate entries, n · d
-PROFILES = ("quick", "standard", "paper")
+PROFILES = ("quick", "standard", "paper")  # of the book
+CLAIMS = "claims"  # exact and Monte Carlo claims alone, without pictures and trainings: what the atlas runs
 
 
 class Parameters(BaseModel):
@@ -21,7 +22,9 @@ class Parameters(BaseModel):
     n: Annotated[int, Field(ge=1, le=10_000, description="context length")] = 20
     sigma2: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False, description="noise variance")] = 0.25
     seed: Annotated[int, Field(ge=0, lt=2**63, description="seed of every generator")] = 0
-    profile: Annotated[Literal["quick", "standard", "paper"], Field(description="how much is computed")] = "quick"
+    profile: Annotated[Literal["quick", "standard", "paper", "claims"], Field(description="how much is computed")] = (
+        "quick"
+    )
 
     @model_validator(mode="after")
     def _fits_into_memory(self):

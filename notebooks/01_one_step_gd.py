@@ -535,7 +535,10 @@ explorable(parameters)
 # ($c = 0$, $V = 0$, $vu = \eta^\ast$), with the same predictions. Random starts find either family half of the time:
 
 # %% tags=["hide-input"]
-share, worst = chapter.families_at_d1(n, sigma2, 240, stream("two families"))
+starts_d1 = min(240, 20 * budget.restarts)
+share, worst = chapter.families_at_d1(
+    n, sigma2, starts_d1, stream("two families")
+)
 floor_d1 = sigma2 + (2 + sigma2) / (n + 2 + sigma2)
 near_d1 = sigma2 + (1 + sigma2) / (n + 1 + sigma2)
 ledger.claims({
@@ -932,7 +935,7 @@ for q in (0.01, 0.16, 0.7):
     print(f"q = {q:4}: {both}, one head {one.mean:.2f}")
 
 # %% tags=["hide-input"]
-two = risk_of_heads(0.01, (1, -1), 400_000)
+two = risk_of_heads(0.01, (1, -1), min(400_000, 2 * budget.prompts))
 all_examples = theory.minimal_risk(4, 20, 0.25)
 ledger.claims({"softmax.two_heads": (softmax_formula, two, all_examples)})
 

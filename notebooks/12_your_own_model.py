@@ -183,8 +183,9 @@ def gradient_descent(k, eta):
 
 
 eta = 0.5 / (np.sqrt(n) + np.sqrt(d)) ** 2
-descents = {k: gradient_descent(k, eta) for k in chapter.STEPS}
-newtons = {k: chapter.newton_model(law, k) for k in chapter.NEWTON}
+counts, deep = (ks[:: budget.every] for ks in (chapter.STEPS, chapter.NEWTON))
+descents = {k: gradient_descent(k, eta) for k in counts}
+newtons = {k: chapter.newton_model(law, k) for k in deep}
 
 # %% tags=["hide-input"]
 counted = {}

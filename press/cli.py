@@ -11,8 +11,9 @@ from icl import __version__
 from icl.chapters import CHAPTERS, check_chapter, check_parameters, parse_assignments, read_all, read_ledger
 from icl.files import json_number
 from icl.ledger import failures, summary, table
-from icl.parameters import PROFILES, check_profile
+from icl.parameters import CLAIMS, PROFILES, check_profile
 from icl.validation import InputError
+from press.atlas.command import atlas, atlas_check, atlas_group, atlas_keep, atlas_table
 from press.compare import compare
 from press.layout import BASELINES, HTML, NOTEBOOKS, ROOT, WorkflowError, run_folder
 from press.train_command import train
@@ -54,12 +55,16 @@ def commands(with_parent):
 @commands.command()
 @chapter_argument
 @click.option("-p", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter, as in -p d=7; repeatable.")
+@click.option("--profile", help=f"As -p profile=…; `{CLAIMS}` decides exact and Monte Carlo claims alone, in seconds.")
 @click.option(
     "--out", metavar="FOLDER", help="Folder for the notebook, its numbers and figures; default: _build/runs/CHAPTER."
 )
-def run(chapter, assignments, out):
+def run(chapter, assignments, profile, out):
     """Run CHAPTER, by name or number, with other parameters if you like, and print its claims."""
+    assignments = [*assignments, *([f"profile={profile}"] if profile else [])]
     parameters = check_parameters(chapter, **parse_assignments(chapter, assignments))
+    if parameters.profile == CLAIMS:
+        return _claims_alone(chapter, parameters, out)
 
     from press.progress import shown  # after the check, for these take seconds
     from press.run import run_chapter
@@ -69,6 +74,16 @@ def run(chapter, assignments, out):
     with shown(chapter, parameters.profile, lambda text: click.echo(text, err=True), remember=usual):
         ledger = run_chapter(chapter, out, parameters)
     click.echo(f"{chapter}: {summary([ledger])} Its files: {out}", err=True)
+    click.echo(table(ledger))
+
+
+def _claims_alone(chapter, parameters, out):
+    from press.atlas.point import run_claims
+    from press.output import output_folder
+
+    out = output_folder(Path("_build") / "atlas" / "runs" / chapter if out is None else out)
+    ledger = run_claims(chapter, out, parameters)
+    click.echo(f"{chapter}: {summary([ledger])} Its ledger: {out}", err=True)
     click.echo(table(ledger))
 
 
@@ -202,7 +217,7 @@ def sync():
         raise InputError(f"no chapter has the notebook {', '.join(others)}: it needs an icl/chapters/*/chapter.toml.")
 
 
-for command in (compare, train):
+for command in (compare, train, atlas, atlas_check, atlas_keep, atlas_group, atlas_table):
     commands.add_command(command)
 
 

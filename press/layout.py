@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 BASELINES = ROOT / "results" / "baselines"
 MEASUREMENTS = ROOT / "results" / "measurements"
+ATLAS = ROOT / "results" / "atlas"
 CHECKPOINTS = ROOT / "results" / "checkpoints"
 BUILD = ROOT / "_build"
 HTML = BUILD / "html"

@@ -16,7 +16,7 @@ from icl.chapters import CHAPTERS, check_chapter, check_parameters, read_ledger
 from icl.files import dumps, read_json, sha256, write_atomically
 from icl.parameters import PROFILES
 from icl.validation import InputError
-from press.layout import BASELINES, BUILD, CHECKPOINTS, MEASUREMENTS, ROOT, WorkflowError, remedy, run_command
+from press.layout import ATLAS, BASELINES, BUILD, CHECKPOINTS, MEASUREMENTS, ROOT, WorkflowError, remedy, run_command
 from press.notebooks import code, source_of
 from press.regression import committed_provenance
 
@@ -119,6 +119,7 @@ def page_sources() -> list[str]:
         CHECKPOINTS / "front_page",
         BASELINES,
         MEASUREMENTS,
+        ATLAS,
     )
     sources = {path for folder in folders for path in folder.rglob("*.*") if path.is_file() and path.suffix != ".pyc"}
     sources |= {file for chapter in CHAPTERS.values() for file in chapter.folder.glob("*.*") if file.suffix != ".py"}

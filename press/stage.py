@@ -14,9 +14,21 @@ import yaml
 
 from icl.chapters import CHAPTERS
 from icl.files import write_atomically
+from press.atlas import kept
 from press.finished import FinishedChapter, FinishedRun
 from press.layout import ROOT, repository
-from press.pages import all_claims, chapter_map, claim_cards, downloads, front, how_it_was_made, live, moved, reference
+from press.pages import (
+    all_claims,
+    atlas,
+    chapter_map,
+    claim_cards,
+    downloads,
+    front,
+    how_it_was_made,
+    live,
+    moved,
+    reference,
+)
 from press.pages.chapter import chapter_page, framed
 
 _MATHJAX = "tex-svg-full.js"  # one file, so that equations need no network
@@ -70,6 +82,7 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
         "names": reference.names(),
         "modules": reference.overview(),
         "reference": reference.reference(),
+        **atlas.pages(kept.read(), tree),
     }
 
 

@@ -26,7 +26,8 @@ MODULES = sorted(path.relative_to(ROOT) for room in ("icl", "press", "trials") f
 
 
 def requirements():
-    extras = PYPROJECT["project"]["optional-dependencies"].values()
+    optional = PYPROJECT["project"]["optional-dependencies"]
+    extras = [group for name, group in optional.items() if name != "cluster"]  # for clusters, beside the lock
     return [Requirement(line) for group in (PYPROJECT["project"]["dependencies"], *extras) for line in group]
 
 

@@ -42,6 +42,7 @@ BUDGETS = {
     "quick": Budget(400_000, 2, 40, 16, 3, Schedule(1000, 0.02, clip=1.0), 256),
     "standard": Budget(1_000_000, 4, 200, 40, 4, Schedule(3000, 0.02, clip=1.0), 1024),
     "paper": Budget(20_000_000, 20, 1000, 200, 8, Schedule(20_000, 0.02, clip=1.0), 4096),
+    "claims": Budget(20_000, 1, 10, 4, 2, Schedule(100, 0.02, clip=1.0), 64),
 }
 
 

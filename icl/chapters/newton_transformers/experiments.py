@@ -25,7 +25,12 @@ class Budget:
     draws: int
 
 
-BUDGETS = {"quick": Budget(20, 20_000), "standard": Budget(100, 200_000), "paper": Budget(100, 2_000_000)}
+BUDGETS = {
+    "quick": Budget(20, 20_000),
+    "standard": Budget(100, 200_000),
+    "paper": Budget(100, 2_000_000),
+    "claims": Budget(5, 5000),
+}
 
 
 def budget(parameters: Parameters) -> Budget:

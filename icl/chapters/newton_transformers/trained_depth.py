@@ -29,6 +29,7 @@ BUDGETS = {
     "quick": Budget(100_000, Schedule(400, 0.03, clip=1.0), 256),
     "standard": Budget(1_000_000, Schedule(2000, 0.03, clip=1.0), 1024),
     "paper": Budget(10_000_000, Schedule(10_000, 0.03, clip=1.0), 4096),
+    "claims": Budget(10_000, Schedule(100, 0.03, clip=1.0), 64),
 }
 # What is trained: kind, layers, shared matrices, and how the first steps grow from layer to layer.
 TRAINED = (

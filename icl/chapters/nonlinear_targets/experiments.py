@@ -32,6 +32,7 @@ BUDGETS = {
     "quick": Budget(200_000, 4, 600_000, 2, Schedule(600, 0.02), 256),
     "standard": Budget(2_000_000, 4, 6_000_000, 4, Schedule(4000, 0.02), 1024),
     "paper": Budget(20_000_000, 4, 60_000_000, 8, Schedule(20_000, 0.02), 4096),
+    "claims": Budget(10_000, 4, 30_000, 2, Schedule(100, 0.02), 64),
 }
 
 

@@ -44,6 +44,7 @@ BUDGETS = {
     "quick": Budget(200_000, 12, 4, Schedule(1000, 0.02), 512),
     "standard": Budget(2_000_000, 40, 8, Schedule(6000, 0.02), 2048),
     "paper": Budget(20_000_000, 100, 16, Schedule(20_000, 0.02), 4096),
+    "claims": Budget(20_000, 2, 2, Schedule(100, 0.02), 64),
 }
 
 

@@ -40,12 +40,14 @@ class Budget:
     counted: int
     off_law: int
     repeats: int
+    every: int = 1  # of the counted models one in so many
 
 
 BUDGETS = {
     "quick": Budget(1000, 200, 300, 400),
     "standard": Budget(10_000, 1000, 3000, 2000),
     "paper": Budget(100_000, 10_000, 30_000, 10_000),
+    "claims": Budget(300, 100, 100, 200, every=4),
 }
 
 

@@ -1,0 +1,80 @@
+"""`python -m icl atlas` and the two commands of its jobs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from icl.chapters import CHAPTERS, check_chapter
+from press.atlas import points, work
+from press.layout import BUILD, ROOT, WorkflowError
+
+OUT = BUILD / "atlas"
+out_option = click.option("--out", type=click.Path(path_type=Path), default=OUT, help="Folder; default: _build/atlas.")
+
+
+@click.command()
+@click.argument("chapters", nargs=-1)
+@click.option("--points", "count", type=click.IntRange(min=1), default=200, show_default=True, help="Of each chapter.")
+@click.option("--cores", type=click.IntRange(min=1), help="Jobs at once; default: all cores.")
+@click.option("--plan", is_flag=True, help="Write DIR/points.csv alone: another engine runs it.")
+@out_option
+def atlas(chapters, count, cores, plan, out):
+    """Decide the claims of every chapter, or of CHAPTERS, at many problems, and write a table a chapter.
+
+    A killed run goes on where it was; more points later compute only the new ones.
+    """
+    names = [check_chapter(name) for name in chapters] or list(CHAPTERS)
+    points.write(out / "points.csv", names, count)
+    if plan:
+        return
+    command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",
+               "--config", f"atlas={out.resolve()}", "--", "atlas"]  # fmt: skip
+    snakemake = Path(sys.executable).with_name("snakemake")
+    if subprocess.run([snakemake, *command], cwd=ROOT).returncode:
+        raise WorkflowError(f"the atlas is not complete; what is done is in {out}, and the same command goes on.")
+    for name in names:
+        click.echo(f"{out / name}.csv")
+
+
+@click.command("atlas-group", hidden=True)
+@click.argument("chapter")
+@click.argument("group", type=int)
+@out_option
+def atlas_group(chapter, group, out):
+    """Decide one group of points: a job of the workflow."""
+    work.run_group(out, check_chapter(chapter), group)
+
+
+@click.command("atlas-table", hidden=True)
+@click.argument("chapter")
+@click.option("--partly", is_flag=True, help="With the points that are there.")
+@out_option
+def atlas_table(chapter, partly, out):
+    """Write a chapter's table from its points: a job of the workflow."""
+    work.gather(out, check_chapter(chapter), partly=partly)
+
+
+@click.command("atlas-keep")
+@out_option
+def atlas_keep(out):
+    """Make the points decided in --out the committed atlas, results/atlas."""
+    from press.atlas.kept import keep
+
+    for line in keep(out):
+        click.echo(line)
+
+
+@click.command("atlas-check")
+@click.option("--points", "count", type=click.IntRange(min=1), default=1, show_default=True, help="Of each chapter.")
+def atlas_check(count):
+    """Decide points of the committed atlas anew, drawn by the date; exit status 1 where one is not as it was."""
+    from press.atlas.kept import check
+
+    wrong = list(check(count))
+    for line in wrong or [f"The atlas: {count} of each chapter's points, drawn by the date, are as they were."]:
+        click.echo(line)
+    if wrong:
+        raise SystemExit(1)

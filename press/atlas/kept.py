@@ -1,0 +1,134 @@
+"""The committed atlas: its points, a table a chapter, who made it, and why each claim that fails does.
+
+`results/atlas/made.json` vouches for the other files by their SHA-256. `reasons.toml` is written by hand: claim →
+why it fails at some points, or why it cannot be decided there.
+"""
+
+import datetime
+import math
+import os
+import platform
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from icl.chapters import CHAPTERS, catalogue
+from icl.files import read_sealed, sealed, sha256, write_atomically
+from icl.parameters import CLAIMS, Parameters
+from icl.randomness import entropy
+from icl.validation import InputError
+from press.atlas import points, table, work
+from press.atlas.table import Line
+from press.layout import ATLAS, ROOT
+from press.run import processor
+
+_MADE, _POINTS, _REASONS = "made.json", "points.csv", "reasons.toml"
+_MOVE, _SHARE = 1e-6, 0.1  # of its size, and of what is allowed, may a recomputed number be off on another machine
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """Chapter → its points, in order; chapter → the lines of its table; who made it; claim → why it fails."""
+
+    points: dict[str, list[Parameters]]
+    lines: dict[str, list[Line]]
+    made: dict
+    reasons: dict[str, str]
+
+    def number(self, chapter: str) -> int:
+        """How many points of a chapter were decided."""
+        return len({line.point for line in self.lines[chapter]})
+
+
+def keep(out: Path, folder: Path = ATLAS) -> list[str]:
+    """Put the points decided in `out` into the committed folder; returns a line a chapter."""
+    asked, told, made = points.read(out / _POINTS), [], {}
+    for chapter in asked:
+        lines = table.read(work.gather(out, chapter, partly=True))
+        if not lines:
+            continue
+        text = (out / f"{chapter}.csv").read_text(encoding="utf-8")
+        write_atomically(folder / f"{chapter}.csv", text)
+        spent = work.costs(out, chapter)
+        seconds, memory = ([cost[key] for cost in spent] for key in ("seconds", "memory_mib"))
+        made[chapter] = {
+            "points": len({line.point for line in lines}),
+            "sha256": sha256(text),
+            "code": work.code(chapter),
+            "seconds_median": float(np.median(seconds)),
+            "seconds_most": max(seconds),
+            "memory_mib_most": max(memory),
+        }
+        told.append(
+            f"{chapter}: {made[chapter]['points']} points, {sum(line.wrong for line in lines)} lines fail or broke off."
+        )
+    write_atomically(folder / _POINTS, text := (out / _POINTS).read_text(encoding="utf-8"))
+    machine = {"python": platform.python_version(), "cpu": processor(), "cores": os.cpu_count(),
+               "lock_sha256": sha256((ROOT / "requirements.lock").read_bytes())}  # fmt: skip
+    write_atomically(folder / _MADE, sealed({"points_sha256": sha256(text), "machine": machine, "chapters": made}))
+    return told
+
+
+def read(folder: Path = ATLAS) -> Atlas:
+    """The committed atlas; raises InputError where a file is missing or was altered."""
+    made, lines = read_sealed(folder / _MADE), {}
+    _verified(folder / _POINTS, made["points_sha256"])
+    for chapter, entry in made["chapters"].items():
+        _verified(folder / f"{chapter}.csv", entry["sha256"])
+        lines[chapter] = table.read(folder / f"{chapter}.csv")
+    reasons = folder / _REASONS
+    said = tomllib.loads(reasons.read_text(encoding="utf-8")) if reasons.exists() else {}
+    known = {id for chapter in CHAPTERS for id in catalogue(chapter)}
+    if unknown := sorted(said.keys() - known):
+        raise InputError(f"{reasons} gives a reason for {', '.join(unknown)}, which is no claim.")
+    return Atlas(points.read(folder / _POINTS), lines, made, said)
+
+
+def check(count: int, day: str | None = None, folder: Path = ATLAS) -> Iterator[str]:
+    """Decide `count` points of each chapter anew, drawn by the date, and yield what is not as the table has it."""
+    atlas, day = read(folder), day or datetime.date.today().isoformat()
+    for chapter, lines in atlas.lines.items():
+        there = sorted({line.point for line in lines})
+        rng = np.random.default_rng(entropy(chapter, 0, "atlas", day))
+        for number in sorted(rng.choice(there, min(count, len(there)), replace=False).tolist()):
+            old = {line.claim: line for line in lines if line.point == number}
+            content, _ = work.one_point(chapter, atlas.points[chapter][number])
+            new = {line.claim: line for line in table.lines({number: content})}
+            for id in old.keys() | new.keys():
+                if id not in old or id not in new or not _same(old[id], new[id]):
+                    yield f"{chapter}, point {number}: {id} was {_shown(old.get(id))}, is {_shown(new.get(id))}."
+
+
+def command(chapter: str, parameters: Parameters) -> str:
+    """What runs a point, for a shell; parameters that are the chapter's defaults are left out."""
+    usual = CHAPTERS[chapter].schema(profile=CLAIMS).model_dump()
+    chosen = [f"-p {name}={value}" for name, value in parameters.model_dump().items() if value != usual[name]]
+    return " ".join([f"python -m icl run {CHAPTERS[chapter].number} --profile {CLAIMS}", *chosen])
+
+
+def _same(old: Line, new: Line) -> bool:
+    if old.verdict != new.verdict or (old.measured is None) != (new.measured is None):
+        return False
+    if old.measured is None:
+        return True
+    if not (math.isfinite(old.measured) and old.margin):
+        near = abs(new.measured - old.measured) <= _MOVE * max(1.0, abs(old.measured))
+        return old.measured == new.measured or math.isnan(old.measured) or near
+    allowed = abs(old.measured - old.predicted) / abs(old.margin)
+    return abs(new.measured - old.measured) <= _MOVE * abs(old.measured) + _SHARE * allowed
+
+
+def _shown(line: Line | None) -> str:
+    return "not there" if line is None else f"{line.verdict} ({line.measured})"
+
+
+def _verified(path: Path, digest: str) -> None:
+    try:
+        same = sha256(path.read_bytes()) == digest
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from None
+    if not same:
+        raise InputError(f"{path} was altered after it was written: its SHA-256 differs.")

@@ -1,0 +1,113 @@
+"""The atlas's work: points in groups, each point a file of its own, so that nothing finished is computed twice.
+
+In a folder DIR, `points.csv` says what is asked; `points/CHAPTER/NUMBER.json` is what a point gave, `.cost.json` beside
+it what it cost, and `CHAPTER.csv` all points of a chapter as one table. All but the costs are the same bytes each time.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from icl.claims import Claim, allowance, excess
+from icl.files import dumps, json_number, read_json, read_sealed, sealed, sha256, write_atomically
+from icl.parameters import Parameters
+from icl.validation import InputError
+from press.atlas import points, table
+from press.atlas.point import decide
+from press.layout import ROOT
+from press.sources import digests
+
+GROUP = 20  # points of one job
+_OWN = ("press/atlas/needed.py", "press/atlas/point.py")
+
+
+def groups(asked: dict[str, list[Parameters]]) -> list[tuple[str, int]]:
+    """The jobs: chapter and number of its group."""
+    return [(chapter, group) for chapter, all_ in asked.items() for group in range(-(-len(all_) // GROUP))]
+
+
+def members(asked: dict[str, list[Parameters]], chapter: str, group: int) -> dict[int, Parameters]:
+    """Point → parameters of a group."""
+    first = group * GROUP
+    return dict(enumerate(asked[chapter][first : first + GROUP], first))
+
+
+@cache
+def code(chapter: str) -> str:
+    """One digest of all that decides a chapter's points, beside their parameters."""
+    own = {name: sha256((ROOT / name).read_bytes()) for name in _OWN}
+    return sha256(dumps(digests(chapter) | own))
+
+
+def asked_of(asked: dict[str, list[Parameters]], chapter: str, group: int) -> str:
+    """One digest of a group's parameters: another point in it makes the job run again, for that point alone."""
+    rows = members(asked, chapter, group)
+    return sha256(dumps({str(number): parameters.model_dump() for number, parameters in rows.items()}))
+
+
+def run_group(out: Path, chapter: str, group: int) -> int:
+    """Decide the points of a group that are not decided yet; returns how many these were."""
+    done, asked = 0, points.read(out / "points.csv")
+    for number, parameters in members(asked, chapter, group).items():
+        if read_point(out, chapter, number, parameters) is None:
+            content, cost = one_point(chapter, parameters)
+            write_atomically(_path(out, chapter, number).with_suffix(".cost.json"), dumps(cost))
+            write_atomically(_path(out, chapter, number), sealed(content))
+            done += 1
+    return done
+
+
+def one_point(chapter: str, parameters: Parameters) -> tuple[dict, dict]:
+    """What a point gave, and what it cost, as its two files have it."""
+    point = decide(chapter, parameters)
+    content = {
+        "chapter": chapter,
+        "parameters": parameters.model_dump(),
+        "code": code(chapter),
+        "claims": {claim.id: _row(claim) for claim in point.claims},
+        "broken": point.broken,
+    }
+    slowest = [[round(seconds, 2), statement] for seconds, statement in point.slowest]
+    return content, {"seconds": round(point.seconds, 2), "memory_mib": round(point.memory), "slowest": slowest}
+
+
+def read_point(out: Path, chapter: str, number: int, parameters: Parameters) -> dict | None:
+    """What a point gave; None where it is not there, damaged, of other parameters or of other code."""
+    try:
+        content = read_sealed(_path(out, chapter, number))
+    except InputError:
+        return None
+    current = content.get("code") == code(chapter) and content.get("parameters") == parameters.model_dump()
+    return content if current else None
+
+
+def gather(out: Path, chapter: str, *, partly: bool = False) -> Path:
+    """Write the table of a chapter's points; `partly` takes those that are there.
+
+    Raises InputError where one is missing.
+    """
+    found = {}
+    for number, parameters in enumerate(points.read(out / "points.csv")[chapter]):
+        content = read_point(out, chapter, number, parameters)
+        if content is None and not partly:
+            raise InputError(f"point {number} of {chapter} is not decided in {out}; `python -m icl atlas` goes on.")
+        if content is not None:
+            found[number] = content
+    return table.write(out / f"{chapter}.csv", found)
+
+
+def costs(out: Path, chapter: str) -> list[dict]:
+    """What each decided point cost."""
+    return [read_json(path) for path in sorted((out / "points" / chapter).glob("*.cost.json"))]
+
+
+def _row(claim: Claim) -> list:
+    """predicted, measured, stderr, margin, verdict, reason: of a claim that was not run the last two alone."""
+    if claim.measured is None:
+        return [None, None, None, None, claim.verdict, claim.reason]
+    most, beyond = allowance(claim), excess(claim)
+    margin = beyond / most if most else (float("inf") if beyond > 0 else 0.0) if beyond == beyond else float("nan")
+    return [*map(json_number, (claim.predicted, claim.measured, claim.stderr, margin)), claim.verdict, ""]
+
+
+def _path(out: Path, chapter: str, number: int) -> Path:
+    return Path(out) / "points" / chapter / f"{number:05d}.json"

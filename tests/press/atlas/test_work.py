@@ -1,0 +1,157 @@
+"""Points decided, broken off, resumed and gathered; the committed atlas watched. One chapter, at its smallest."""
+
+import json
+
+import pytest
+
+from icl.chapters import catalogue, check_parameters
+from icl.files import sealed
+from icl.validation import InputError
+from press.atlas import kept, point, points, table, work
+from press.atlas.needed import needed
+from press.atlas.table import BROKEN
+
+CHAPTER = "11_when_depth_pays"
+SMALL = check_parameters(CHAPTER, d=2, n=3, profile="claims")
+BEGIN = f'from icl.chapters import begin\nparameters, ledger, stream = begin("{CHAPTER}", profile="claims")'
+
+
+def decided_by(monkeypatch, *cells):
+    """The point that a notebook of these cells gives."""
+    kept_ = needed([BEGIN, *cells], catalogue(CHAPTER), point.trained(CHAPTER))
+    monkeypatch.setattr(point, "statements", lambda chapter: (kept_, frozenset()))
+    return point.decide(CHAPTER, SMALL)
+
+
+def test_a_point_decides_every_claim_but_trained_ones():
+    found = point.decide(CHAPTER, SMALL)
+    trained = point.trained(CHAPTER)
+    assert found.broken == {} and {claim.id for claim in found.claims} == set(catalogue(CHAPTER)) - set(trained)
+    left_out = [claim for claim in found.ledger.decided() if claim.id in trained]
+    assert trained and all(claim.verdict == "not run at this profile" for claim in left_out)
+    assert found.ledger.parameters == SMALL and found.seconds > 0 and found.memory > 10
+
+
+def test_a_claim_whose_code_breaks_off_leaves_the_others_be(monkeypatch):
+    found = decided_by(
+        monkeypatch,
+        "bad = 1 / 0\nfine = 0",
+        'ledger.claims({"pays.forward": (0, fine, 1), "pays.risk": (0, bad, 1)})',
+    )
+    assert [claim.id for claim in found.claims] == ["pays.forward"]
+    assert found.broken["pays.risk"] == "ZeroDivisionError: division by zero"
+
+
+def test_a_statement_that_takes_too_long_is_stopped(monkeypatch):
+    monkeypatch.setattr(point, "PATIENCE", 0.2)
+    endless = "bad = 0\nwhile True:\n    bad += 1"
+    found = decided_by(monkeypatch, endless, 'ledger.claims({"pays.forward": (0, bad, 1)})')
+    assert found.broken["pays.forward"] == "it takes more than 0.2 s"
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """Points that cost nothing; the list of those that were decided, and a switch that kills the next one."""
+    done, dies = [], []
+
+    def one_point(chapter, parameters):
+        if dies and parameters.seed == dies[0]:
+            raise KeyboardInterrupt
+        done.append((chapter, parameters.seed))
+        row = [1.0, 1.0 + parameters.seed / 100, 0.0, parameters.seed / 10, "holds", ""]
+        content = {"chapter": chapter, "parameters": parameters.model_dump(), "code": work.code(chapter)}
+        cost = {"seconds": 1.0, "memory_mib": 100, "slowest": []}
+        return content | {"claims": {"pays.risk": row}, "broken": {"pays.turn": "E: no"}}, cost
+
+    monkeypatch.setattr(work, "code", lambda chapter: "c" * 64)
+    monkeypatch.setattr(work, "one_point", one_point)
+    return done, dies
+
+
+def test_a_killed_group_goes_on_and_gives_the_same_bytes(tmp_path, cheap):
+    done, dies = cheap
+    for name in ("whole", "killed"):
+        points.write(tmp_path / name / "points.csv", [CHAPTER], 5)
+    assert work.run_group(tmp_path / "whole", CHAPTER, 0) == 5
+    dies.append(3)
+    with pytest.raises(KeyboardInterrupt):
+        work.run_group(tmp_path / "killed", CHAPTER, 0)
+    dies.clear()
+    done.clear()
+    assert work.run_group(tmp_path / "killed", CHAPTER, 0) == 2 and [seed for _, seed in done] == [3, 4]
+    whole, killed = (work.gather(tmp_path / name, CHAPTER).read_bytes() for name in ("whole", "killed"))
+    assert whole == killed and whole.count(b"\n") == 11
+
+
+def test_more_points_compute_only_the_new_ones(tmp_path, cheap):
+    points.write(tmp_path / "points.csv", [CHAPTER], 3)
+    work.run_group(tmp_path, CHAPTER, 0)
+    points.write(tmp_path / "points.csv", [CHAPTER], 22)
+    with pytest.raises(InputError, match="point 3 of"):
+        work.gather(tmp_path, CHAPTER)
+    asked = points.read(tmp_path / "points.csv")
+    assert work.groups(asked) == [(CHAPTER, 0), (CHAPTER, 1)]
+    assert work.run_group(tmp_path, CHAPTER, 0) == 17 and work.run_group(tmp_path, CHAPTER, 1) == 2
+
+
+def test_a_point_of_other_code_or_damaged_is_decided_again(tmp_path, cheap, monkeypatch):
+    points.write(tmp_path / "points.csv", [CHAPTER], 2)
+    work.run_group(tmp_path, CHAPTER, 0)
+    path = tmp_path / "points" / CHAPTER / "00001.json"
+    path.write_text(path.read_text().replace("1.01", "1.02"))
+    assert work.run_group(tmp_path, CHAPTER, 0) == 1
+    monkeypatch.setattr(work, "code", lambda chapter: "d" * 64)
+    assert work.run_group(tmp_path, CHAPTER, 0) == 2
+
+
+def test_the_committed_atlas_is_watched(tmp_path, cheap):
+    points.write(tmp_path / "points.csv", [CHAPTER], 4)
+    work.run_group(tmp_path, CHAPTER, 0)
+    folder = tmp_path / "kept"
+    assert kept.keep(tmp_path, folder) == [f"{CHAPTER}: 4 points, 4 lines fail or broke off."]
+    atlas = kept.read(folder)
+    assert atlas.number(CHAPTER) == 4 and [line.verdict for line in atlas.lines[CHAPTER]][:2] == ["holds", BROKEN]
+    assert list(kept.check(2, "2026-01-01", folder)) == []
+    assert kept.command(CHAPTER, atlas.points[CHAPTER][1]) == "python -m icl run 11 --profile claims -p d=1 -p seed=1"
+    table_path = folder / f"{CHAPTER}.csv"
+    text = table_path.read_text()
+    table_path.write_text(text.replace("1.02", "1.03"))
+    with pytest.raises(InputError, match="altered"):
+        kept.read(folder)
+
+
+def test_a_number_that_moved_is_named(tmp_path, cheap, monkeypatch):
+    points.write(tmp_path / "points.csv", [CHAPTER], 2)
+    work.run_group(tmp_path, CHAPTER, 0)
+    kept.keep(tmp_path, tmp_path / "kept")
+    before = work.one_point
+
+    def moved(chapter, parameters):
+        content, cost = before(chapter, parameters)
+        content["claims"]["pays.risk"][1] += 0.5
+        return content, cost
+
+    monkeypatch.setattr(work, "one_point", moved)
+    told = list(kept.check(2, "2026-01-01", tmp_path / "kept"))
+    assert len(told) == 2 and "pays.risk was holds (1.0), is holds (1.5)" in told[0]
+
+
+def test_a_table_that_is_none_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="its columns are others"):
+        table.read(tmp_path / "t.csv")
+
+
+def test_a_reason_for_no_claim_is_refused(tmp_path, cheap):
+    points.write(tmp_path / "points.csv", [CHAPTER], 1)
+    work.run_group(tmp_path, CHAPTER, 0)
+    kept.keep(tmp_path, tmp_path / "kept")
+    (tmp_path / "kept" / "reasons.toml").write_text('"no.claim" = "because"\n')
+    with pytest.raises(InputError, match="no.claim, which is no claim"):
+        kept.read(tmp_path / "kept")
+
+
+def test_a_seal_is_needed(tmp_path):
+    (tmp_path / "made.json").write_text(json.dumps(json.loads(sealed({"chapters": {}})) | {"more": 1}))
+    with pytest.raises(InputError, match="altered"):
+        kept.read(tmp_path)

@@ -1,0 +1,76 @@
+"""The page «The atlas»: its maps, its sentence about errors, and what fails, from an atlas made by hand."""
+
+import json
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+from scipy.stats import norm
+
+from icl.chapters import catalogue
+from press.atlas import points
+from press.atlas.kept import Atlas
+from press.atlas.table import BROKEN, Line
+from press.pages import atlas as page
+
+CHAPTER = "02_preconditioned_gd"
+SAMPLED = next(id for id, e in catalogue(CHAPTER).items() if e["method"] == "monte-carlo" and not e["rtol"] + e["atol"])
+EXACT = next(id for id, entry in catalogue(CHAPTER).items() if entry["method"] == "exact")
+
+
+def made(errors, *more: Line) -> Atlas:
+    """An atlas of one chapter whose sampled claim is off by `errors`, in standard errors of 0.1, point by point."""
+    lines = [Line(k, SAMPLED, 1.0, 1 + 0.1 * z, 0.1, abs(z) / 5, "holds" if abs(z) <= 5 else "fails", "")
+             for k, z in enumerate(errors)]  # fmt: skip
+    asked = points.points(CHAPTER, max(len(errors), 20))
+    entry = {"seconds_median": 1.5, "seconds_most": 9.0}
+    return Atlas({CHAPTER: asked}, {CHAPTER: [*lines, *more]}, {"chapters": {CHAPTER: entry}}, {SAMPLED: "By <hand>."})
+
+
+def soup(text: str) -> BeautifulSoup:
+    return BeautifulSoup(text, "html.parser")
+
+
+def test_a_map_has_a_mark_for_every_point_and_shows_the_worst_claim():
+    drawn = soup(page.maps(made([0.1, 2, 4, 6], Line(0, EXACT, None, None, None, None, BROKEN, "E: x"))))
+    circles = drawn.select("circle")
+    assert [circle["class"] for circle in circles] == [["beyond"], ["middling"], ["large"], ["beyond"]]
+    assert circles[1]["data-command"] == "python -m icl run 2 --profile claims -p d=1 -p seed=1"
+    table = json.loads(drawn.select_one("script[type='application/json']").string)
+    assert table == {SAMPLED: [0.02, 0.4, 0.8, 1.2], EXACT: [1e9, None, None, None]}
+    assert [option.text for option in drawn.select("option")] == ["the worst of all", SAMPLED, EXACT]
+    places = {(circle["cx"], circle["cy"]) for circle in circles}
+    assert len(places) > 1 and all(0 < float(x) < 420 and 0 < float(y) < 300 for x, y in places)
+
+
+def test_the_telling_parameters_are_those_that_move_the_margins():
+    asked = points.points(CHAPTER, 120)
+    worst = {k: float(np.log(one.condition) + 0.3 * np.log(one.n)) for k, one in enumerate(asked)}
+    assert page.telling(CHAPTER, asked, worst) == ("n", "condition")
+
+
+@pytest.mark.parametrize("scale, right", [(1.0, True), (1.6, False)])
+def test_honest_errors_pass_the_test_and_dishonest_ones_do_not(scale, right):
+    z = scale * norm.ppf((np.arange(300) + 0.5) / 300)
+    figure, said = page.errors(made(z))
+    p = float(said.rsplit("p = ", 1)[1].rstrip(")."))
+    assert (p > 0.01) is right and "300 Monte Carlo" in said
+    width = figure.columns["middle"][1] - figure.columns["middle"][0]
+    assert (figure.columns["density"] * width).sum() == pytest.approx(1)
+
+
+def test_what_fails_is_grouped_with_its_reason_and_its_command():
+    broken = Line(0, EXACT, None, None, None, None, BROKEN, "ZeroDivisionError: <0>")
+    drawn = soup(page.failing(made([0, 9, -7], broken)))
+    first, second = drawn.select("details")
+    assert first.summary.text == f"{SAMPLED} 2 of 3 points: By <hand>."
+    assert [item.code.text.endswith(f"seed={k}") for k, item in zip((1, 2), first.select("li"), strict=True)] == [
+        True
+    ] * 2
+    assert "1.8 of what is allowed" in first.select("li")[0].text
+    assert "Not explained yet" in second.summary.text and "ZeroDivisionError: <0>" in second.li.text
+
+
+def test_the_summary_counts_verdicts():
+    row = page.summary(made([0, 9, 1])).splitlines()[2]
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["3", "3", "2", "0", "1", "0", "1.5 (9)"]
