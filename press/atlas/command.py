@@ -25,6 +25,9 @@ def atlas(chapters, count, cores, plan, out):
     """Decide the claims of every chapter, or of CHAPTERS, at many problems, and write a table a chapter.
 
     A killed run goes on where it was; more points later compute only the new ones.
+
+    \f
+    Raises WorkflowError where a job failed; what is done stays.
     """
     names = [check_chapter(name) for name in chapters] or list(CHAPTERS)
     points.write(out / "points.csv", names, count)
