@@ -13,9 +13,10 @@ from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import CLAIMS, PROFILES, check_profile
 from icl.validation import InputError
-from press.atlas.command import atlas, atlas_check, atlas_group, atlas_keep, atlas_table
+from press.atlas.command import atlas, atlas_check, atlas_group, atlas_keep, atlas_table, claims_alone
 from press.compare import compare
 from press.layout import BASELINES, HTML, NOTEBOOKS, ROOT, WorkflowError, run_folder
+from press.train import train
 
 profile_option = click.option(
     "--profile",
@@ -63,7 +64,7 @@ def run(chapter, assignments, profile, out):
     assignments = [*assignments, *([f"profile={profile}"] if profile else [])]
     parameters = check_parameters(chapter, **parse_assignments(chapter, assignments))
     if parameters.profile == CLAIMS:
-        return _claims_alone(chapter, parameters, out)
+        return claims_alone(chapter, parameters, out)
 
     from press.progress import shown  # after the check, for these take seconds
     from press.run import run_chapter
@@ -73,16 +74,6 @@ def run(chapter, assignments, profile, out):
     with shown(chapter, parameters.profile, lambda text: click.echo(text, err=True), remember=usual):
         ledger = run_chapter(chapter, out, parameters)
     click.echo(f"{chapter}: {summary([ledger])} Its files: {out}", err=True)
-    click.echo(table(ledger))
-
-
-def _claims_alone(chapter, parameters, out):
-    from press.atlas.point import run_claims
-    from press.output import output_folder
-
-    out = output_folder(Path("_build") / "atlas" / "runs" / chapter if out is None else out)
-    ledger = run_claims(chapter, out, parameters)
-    click.echo(f"{chapter}: {summary([ledger])} Its ledger: {out}", err=True)
     click.echo(table(ledger))
 
 
@@ -201,41 +192,6 @@ def print_summary(profile):
 
 
 @commands.command()
-@click.argument("recipe", required=False)
-@click.option("--seed", type=click.IntRange(min=0), help="Of weights and sequences; without it, the shipped seeds.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the trained weights; default: checkpoints.")
-@click.option("--anew", is_flag=True, help="Train also what the folder holds intact.")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-def train(recipe, seed, out, anew, minutes, device):
-    """Train RECIPE of chapter 7, or all it ships, 2 to 10 minutes each, `table1` of chapter 4 or the `front_page`'s.
-
-    A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
-    """
-    from icl.chapters.mlp_benefit import table1
-    from icl.chapters.trained_transformers import recipes
-    from press.trainings import train_all, train_front_page, train_table
-
-    if recipe == "front_page":
-        lines = train_front_page(seed or 0, out, anew=anew, minutes=minutes, device=device)
-    elif recipe == "table1":
-        path = (out or recipes.FOLDER) / table1.RESULTS.name
-        lines = train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)
-    else:
-        shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
-        named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
-        wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
-        lines = train_all(wanted, out or recipes.FOLDER, anew=anew, minutes=minutes, device=device)
-    try:
-        for line in lines:
-            click.echo(line)
-    except KeyboardInterrupt:
-        saved = f"it was saved every {recipes.SLICE} steps under {recipes.STATES}"
-        click.echo(f"\nicl: stopped; {saved}, and the same command goes on from there.", err=True)
-        raise SystemExit(130) from None
-
-
-@commands.command()
 def sync():
     """Write every notebook's .ipynb from its .py, without outputs, and make each chapter's folder a package.
 
@@ -251,7 +207,7 @@ def sync():
         raise InputError(f"no chapter has the notebook {', '.join(others)}: it needs an icl/chapters/*/chapter.toml.")
 
 
-for command in (compare, atlas, atlas_check, atlas_keep, atlas_group, atlas_table):
+for command in (compare, train, atlas, atlas_check, atlas_keep, atlas_group, atlas_table):
     commands.add_command(command)
 
 

@@ -1,0 +1,40 @@
+"""`python -m icl train`: what the book ships trained, trained anew or on."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("recipe", required=False)
+@click.option("--seed", type=click.IntRange(min=0), help="Of weights and sequences; without it, the shipped seeds.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the trained weights; default: checkpoints.")
+@click.option("--anew", is_flag=True, help="Train also what the folder holds intact.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+def train(recipe, seed, out, anew, minutes, device):
+    """Train RECIPE of chapter 7, or all it ships, 2 to 10 minutes each, `table1` of chapter 4 or the `front_page`'s.
+
+    A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
+    """
+    from icl.chapters.mlp_benefit import table1
+    from icl.chapters.trained_transformers import recipes
+    from press.trainings import train_all, train_front_page, train_table
+
+    if recipe == "front_page":
+        lines = train_front_page(seed or 0, out, anew=anew, minutes=minutes, device=device)
+    elif recipe == "table1":
+        path = (out or recipes.FOLDER) / table1.RESULTS.name
+        lines = train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)
+    else:
+        shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
+        named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
+        wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
+        lines = train_all(wanted, out or recipes.FOLDER, anew=anew, minutes=minutes, device=device)
+    try:
+        for line in lines:
+            click.echo(line)
+    except KeyboardInterrupt:
+        saved = f"it was saved every {recipes.SLICE} steps under {recipes.STATES}"
+        click.echo(f"\nicl: stopped; {saved}, and the same command goes on from there.", err=True)
+        raise SystemExit(130) from None
