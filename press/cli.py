@@ -13,7 +13,7 @@ from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import CLAIMS, PROFILES, check_profile
 from icl.validation import InputError
-from press.atlas.command import atlas, atlas_check, atlas_group, atlas_keep, atlas_table
+from press.atlas.command import atlas, atlas_check, atlas_group, atlas_keep, atlas_table, claims_alone
 from press.compare import compare
 from press.layout import BASELINES, HTML, NOTEBOOKS, ROOT, WorkflowError, run_folder
 from press.train_command import train
@@ -64,7 +64,7 @@ def run(chapter, assignments, profile, out):
     assignments = [*assignments, *([f"profile={profile}"] if profile else [])]
     parameters = check_parameters(chapter, **parse_assignments(chapter, assignments))
     if parameters.profile == CLAIMS:
-        return _claims_alone(chapter, parameters, out)
+        return claims_alone(chapter, parameters, out)
 
     from press.progress import shown  # after the check, for these take seconds
     from press.run import run_chapter
@@ -74,16 +74,6 @@ def run(chapter, assignments, profile, out):
     with shown(chapter, parameters.profile, lambda text: click.echo(text, err=True), remember=usual):
         ledger = run_chapter(chapter, out, parameters)
     click.echo(f"{chapter}: {summary([ledger])} Its files: {out}", err=True)
-    click.echo(table(ledger))
-
-
-def _claims_alone(chapter, parameters, out):
-    from press.atlas.point import run_claims
-    from press.output import output_folder
-
-    out = output_folder(Path("_build") / "atlas" / "runs" / chapter if out is None else out)
-    ledger = run_claims(chapter, out, parameters)
-    click.echo(f"{chapter}: {summary([ledger])} Its ledger: {out}", err=True)
     click.echo(table(ledger))
 
 

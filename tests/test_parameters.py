@@ -49,7 +49,7 @@ def test_assignments_that_do_not_parse(text, complaint):
         (dict(sigma2=float("inf")), "sigma2 = inf"),
         (dict(sigma2=1e7), "sigma2 = 10000000.0"),
         (dict(d="5"), "d = '5'"),
-        (dict(profile="quik"), "'quick', 'standard' or 'paper'"),
+        (dict(profile="quik"), "'quick', 'standard', 'paper' or 'claims'"),
         (dict(sed=1), "did you mean 'seed'"),
     ],
 )

@@ -8,11 +8,24 @@ from pathlib import Path
 import click
 
 from icl.chapters import CHAPTERS, check_chapter
-from press.atlas import points, work
+from icl.ledger import summary
+from icl.ledger import table as claims_of_ledger
+from icl.parameters import Parameters
 from press.layout import BUILD, ROOT, WorkflowError
 
 OUT = BUILD / "atlas"
 out_option = click.option("--out", type=click.Path(path_type=Path), default=OUT, help="Folder; default: _build/atlas.")
+
+
+def claims_alone(chapter: str, parameters: Parameters, out: Path | str | None) -> None:
+    """`python -m icl run` at the profile claims: decide, print, and write the ledger into `out`."""
+    from press.atlas.point import run_claims
+    from press.output import output_folder
+
+    out = output_folder(Path("_build") / "atlas" / "runs" / chapter if out is None else out)
+    ledger = run_claims(chapter, out, parameters)
+    click.echo(f"{chapter}: {summary([ledger])} Its ledger: {out}", err=True)
+    click.echo(claims_of_ledger(ledger))
 
 
 @click.command()
@@ -25,7 +38,12 @@ def atlas(chapters, count, cores, plan, out):
     """Decide the claims of every chapter, or of CHAPTERS, at many problems, and write a table a chapter.
 
     A killed run goes on where it was; more points later compute only the new ones.
+
+    \f
+    Raises WorkflowError where a job failed; what is done stays.
     """
+    from press.atlas import points
+
     names = [check_chapter(name) for name in chapters] or list(CHAPTERS)
     points.write(out / "points.csv", names, count)
     if plan:
@@ -45,6 +63,8 @@ def atlas(chapters, count, cores, plan, out):
 @out_option
 def atlas_group(chapter, group, out):
     """Decide one group of points: a job of the workflow."""
+    from press.atlas import work
+
     work.run_group(out, check_chapter(chapter), group)
 
 
@@ -54,6 +74,8 @@ def atlas_group(chapter, group, out):
 @out_option
 def atlas_table(chapter, partly, out):
     """Write a chapter's table from its points: a job of the workflow."""
+    from press.atlas import work
+
     work.gather(out, check_chapter(chapter), partly=partly)
 
 

@@ -70,7 +70,10 @@ def statements(chapter: str) -> tuple[list[Statement], frozenset[int]]:
 
 
 def decide(chapter: str, parameters: Parameters) -> Point:
-    """Decide the chapter's exact and Monte Carlo claims at these parameters, in this process and on one thread."""
+    """Decide the chapter's exact and Monte Carlo claims at these parameters, in this process and on one thread.
+
+    Raises WorkflowError where the chapter does not even get to its ledger.
+    """
     kept, own = statements(check_chapter(chapter))
     space = {"__name__": "__main__", **parameters.model_dump()}
     lost: dict[str, str] = {}  # name → why it has no value

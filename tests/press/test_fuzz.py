@@ -88,7 +88,7 @@ def test_the_nearest_is_suggested(tmp_path, monkeypatch):
     for arguments, suggestion in (
         (["run", "one_step_gd"], "did you mean '01_one_step_gd'"),
         (["run", "01_one_step_gd", "-p", "sigam2=1"], "did you mean 'sigma2'"),
-        (["run", "01_one_step_gd", "-p", "profile=quik"], "'quick', 'standard' or 'paper'"),
+        (["run", "01_one_step_gd", "-p", "profile=quik"], "'quick', 'standard', 'paper' or 'claims'"),
         (["claims", "--profile", "standart"], "did you mean 'standard'"),
     ):
         assert suggestion in typed(arguments, monkeypatch, tmp_path)[1]
