@@ -1,10 +1,7 @@
 """What a notebook's exact and Monte Carlo claims need of its code, and nothing else: no figure, no training, no prose.
 
-The notebook stays the one source of its claims. Its code cells are taken apart into statements; those that decide a
-claim (`ledger.claims({…})`) are kept, with the entries of trained claims struck out, and of the others those that what
-is kept reads. A statement reads the names that its bytecode loads, and those that a function it names loads; a name is
-what the last statement before made it, one that only changes it in place (an item set, a generator drawn from)
-included.
+The notebook stays the one source of its claims. Read from its end, a statement is kept when it decides a claim, or makes
+a name that a statement kept after it reads; of a table of claims the entries of trained ones are struck out before.
 """
 
 import ast
@@ -16,7 +13,7 @@ from functools import cached_property
 from types import CodeType
 
 _OURS = frozenset({"ledger", "stream", "parameters"})  # asked, never changed, as far as a claim is concerned
-_SHOW = frozenset({"print", "display"})  # change nothing
+_SHOW = frozenset({"print", "display", "explorable"})  # change nothing
 
 
 @dataclass(frozen=True)
@@ -42,26 +39,26 @@ class Statement:
         return frozenset(_names(self.code, "STORE_NAME", "STORE_GLOBAL"))
 
     @cached_property
-    def defines(self) -> bool:
-        """Whether it is a definition: what it reads is then looked up where the name is used."""
-        return isinstance(self.node, ast.FunctionDef | ast.ClassDef)
-
-    @cached_property
-    def changes(self) -> frozenset[str]:
-        """Names of the top level whose values it changes in place, by setting a part or calling for the effect.
+    def makes(self) -> frozenset[str]:
+        """Names that it binds, and those whose values it changes in place: a part set, a call for its effect.
 
         A loop that changes its own variable changes what it runs over.
         """
         found = set(_changed(self.node))
         if isinstance(self.node, ast.For) and found & self.binds:
             found |= {part.id for part in ast.walk(self.node.iter) if isinstance(part, ast.Name)}
-        return frozenset(found) - _OURS
+        return self.binds | (found - _OURS)
 
     @cached_property
-    def sure(self) -> bool:
-        """Whether it binds its names whatever happens, so that what they were before does not matter."""
-        return isinstance(self.node, ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.ClassDef | ast.Import
-                          | ast.ImportFrom) and not self.binds & self.reads  # fmt: skip
+    def draws(self) -> bool:
+        """Whether it makes a generator of random numbers: whoever reads that draws from it, and so changes it."""
+        call = self.node.value if isinstance(self.node, ast.Assign) else None
+        return isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in ("stream", "default_rng")
+
+    @cached_property
+    def defines(self) -> bool:
+        """Whether it holds a function, which looks its names up where it is called."""
+        return any(isinstance(part, ast.FunctionDef | ast.Lambda) for part in ast.walk(self.node))
 
 
 def needed(cells: list[str], claims: Collection[str], left_out: Collection[str]) -> list[Statement]:
@@ -75,42 +72,23 @@ def needed(cells: list[str], claims: Collection[str], left_out: Collection[str])
         for node in ast.parse(cell).body
         if (kept := _without(node, claims, left_out)) is not None
     ]
-    generators = {
-        name for one in statements if isinstance(one.node, ast.Assign) and _makes_generator(one.node.value)
-        for name in one.binds
-    }  # fmt: skip
-    wanted: set[int] = set()
-    open_ = [(place, name) for place, one in enumerate(statements) if decides(one.node)
-             for name in one.reads if not wanted.add(place)]  # fmt: skip
-    seen = set(open_)
-    while open_:
-        before, name = open_.pop()
-        for place in _makers(statements, before, name, generators):
-            one = statements[place]
-            new = [] if place in wanted else [(place, read) for read in one.reads]
-            if one.defines:  # its names as they are where it is used
-                new += [(before, read) for read in one.reads]
-            wanted.add(place)
-            fresh = [pair for pair in new if pair not in seen]
-            seen.update(fresh)
-            open_ += fresh
-    return [one for place, one in enumerate(statements) if place in wanted]
+    generators = frozenset().union(*(one.binds for one in statements if one.draws))
+    anywhere: set[str] = set()  # names that functions look up
+    while True:
+        names, kept = set(anywhere), []
+        for one in reversed(statements):
+            if decides(one.node) or names & (one.makes | (one.reads & generators)):
+                kept.append(one)
+                names |= one.reads
+        looked_up = {name for one in kept if one.defines for name in one.reads}
+        if looked_up <= anywhere:
+            return kept[::-1]
+        anywhere |= looked_up
 
 
 def decides(node: ast.AST) -> bool:
     """Whether a statement, or a part of it, decides claims."""
     return any(_is_call(part, "ledger", "claims") for part in ast.walk(node))
-
-
-def _makers(statements: list[Statement], before: int, name: str, generators: set[str]) -> Iterator[int]:
-    """Places of the statements that made the value which `name` has before the statement at place `before`."""
-    for place in range(before - 1, -1, -1):
-        one = statements[place]
-        drawn = name in generators and name in one.reads
-        if name in one.binds or name in one.changes or drawn:
-            yield place
-            if name in one.binds and one.sure:
-                return
 
 
 def _without(node: ast.stmt, claims: Collection[str], left_out: Collection[str]) -> ast.stmt | None:
@@ -152,13 +130,6 @@ def _pattern(key: ast.expr) -> str:
 
 def _shows(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id in _SHOW
-
-
-def _makes_generator(node: ast.AST) -> bool:
-    name = node.func if isinstance(node, ast.Call) else None
-    return (isinstance(name, ast.Name) and name.id == "stream") or (
-        isinstance(name, ast.Attribute) and name.attr == "default_rng"
-    )
 
 
 def _changed(node: ast.AST) -> Iterator[str]:

@@ -30,8 +30,8 @@ def test_trained_claims_with_computed_names_go_together():
     assert kept(every, left_out=("t.x",)) == every.splitlines(), "one of the two is wanted"
 
 
-def test_the_last_value_counts_and_not_an_earlier_one():
-    cell = "x = slow()\nx = 2\ny = x\nx = slow()\nledger.claims({'a': (0, y)})"
+def test_what_is_made_after_its_last_reader_is_not_kept():
+    cell = "x = 2\ny = x\nx = slow()\nledger.claims({'a': (0, y)})"
     assert kept(cell) == ["x = 2", "y = x", "ledger.claims({'a': (0, y)})"]
 
 
