@@ -38,7 +38,7 @@ class Builder(Protocol):
 
 Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
 AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
-LONG = 500  # examples; of prompts that are longer, training on samples draws the sums alone
+LONG = 200  # examples; of prompts that are longer, training on samples draws the sums alone
 SCREENING = 30  # iterations after which a start shows which valley it is bound for
 
 
