@@ -47,7 +47,7 @@ BUDGETS = {
     "quick": Budget(1000, 200, 300, 400),
     "standard": Budget(10_000, 1000, 3000, 2000),
     "paper": Budget(100_000, 10_000, 30_000, 10_000),
-    "claims": Budget(300, 100, 100, 200, every=4),
+    "claims": Budget(200, 100, 100, 200, every=8),
 }
 
 
