@@ -90,13 +90,16 @@ def atlas_keep(out):
 
 
 @click.command("atlas-check")
-@click.option("--points", "count", type=click.IntRange(min=1), default=1, show_default=True, help="Of each chapter.")
+@click.option("--points", "count", type=click.IntRange(min=1), help="Of each chapter; else what some seconds allow.")
 def atlas_check(count):
     """Decide points of the committed atlas anew, drawn by the date; exit status 1 where one is not as it was."""
     from press.atlas.kept import check
 
-    wrong = list(check(count))
-    for line in wrong or [f"The atlas: {count} of each chapter's points, drawn by the date, are as they were."]:
+    found = check(count)
+    numbers = ", ".join(chapter[:2].lstrip("0") for chapter in sorted(found.chapters))
+    for line in found.moved or [
+        f"The atlas: {found.points} points, drawn by the date, are as they were (chapters {numbers})."
+    ]:
         click.echo(line)
-    if wrong:
+    if found.moved:
         raise SystemExit(1)

@@ -8,6 +8,7 @@ import datetime
 import math
 import os
 import platform
+import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -87,19 +88,39 @@ def read(folder: Path = ATLAS) -> Atlas:
     return Atlas(points.read(folder / _POINTS), lines, made, said)
 
 
-def check(count: int, day: str | None = None, folder: Path = ATLAS) -> Iterator[str]:
-    """Decide `count` points of each chapter anew, drawn by the date, and yield what is not as the table has it."""
-    atlas, day = read(folder), day or datetime.date.today().isoformat()
-    for chapter, lines in atlas.lines.items():
-        there = sorted({line.point for line in lines})
-        rng = np.random.default_rng(entropy(chapter, 0, "atlas", day))
-        for number in sorted(rng.choice(there, min(count, len(there)), replace=False).tolist()):
-            old = {line.claim: line for line in lines if line.point == number}
-            content, _ = work.one_point(chapter, atlas.points[chapter][number])
-            new = {line.claim: line for line in table.lines({number: content})}
-            for id in old.keys() | new.keys():
-                if id not in old or id not in new or not _same(old[id], new[id]):
-                    yield f"{chapter}, point {number}: {id} was {_shown(old.get(id))}, is {_shown(new.get(id))}."
+@dataclass(frozen=True)
+class Checked:
+    """How many points were decided anew, of which chapters, and what was not as it had been, a line each."""
+
+    points: int
+    chapters: list[str]
+    moved: list[str]
+
+
+def check(count: int | None = None, seconds: float = 20, day: str | None = None, folder: Path = ATLAS) -> Checked:
+    """Decide `count` points of each chapter anew, drawn by the date; or one of each, for about so many `seconds`.
+
+    In those the chapters come in an order that the date draws, so that each has its days.
+    """
+    atlas, rng = read(folder), np.random.default_rng(entropy("atlas", 0, day or datetime.date.today().isoformat()))
+    drawn, moved, began = {}, [], time.process_time()
+    for chapter in rng.permutation(list(atlas.lines)).tolist():
+        if count is None and drawn and time.process_time() - began > seconds:
+            break
+        there = sorted({line.point for line in atlas.lines[chapter]})
+        drawn[chapter] = rng.choice(there, min(count or 1, len(there)), replace=False).tolist()
+        for number in drawn[chapter]:
+            moved += _moved(atlas, chapter, number)
+    return Checked(sum(map(len, drawn.values())), list(drawn), moved)
+
+
+def _moved(atlas: Atlas, chapter: str, number: int) -> Iterator[str]:
+    old = {line.claim: line for line in atlas.lines[chapter] if line.point == number}
+    content, _ = work.one_point(chapter, atlas.points[chapter][number])
+    new = {line.claim: line for line in table.lines({number: content})}
+    for id in old.keys() | new.keys():
+        if id not in old or id not in new or not _same(old[id], new[id]):
+            yield f"{chapter}, point {number}: {id} was {_shown(old.get(id))}, is {_shown(new.get(id))}."
 
 
 def command(chapter: str, parameters: Parameters) -> str:

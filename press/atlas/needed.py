@@ -1,7 +1,7 @@
 """What a notebook's exact and Monte Carlo claims need of its code, and nothing else: no figure, no training, no prose.
 
-The notebook stays the one source of its claims. Read from its end, a statement is kept when it decides a claim, or makes
-a name that a statement kept after it reads; of a table of claims the entries of trained ones are struck out before.
+The notebook stays the one source of its claims. Read from its end, a statement is kept when it decides a claim, or
+makes a name that a statement kept after it reads; of a table of claims the entries of trained ones are struck out.
 """
 
 import ast

@@ -10,7 +10,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import qmc
 
 from icl.chapters import CHAPTERS, check_parameters
 from icl.files import write_atomically
@@ -74,6 +73,8 @@ def points(chapter: str, count: int) -> list[Parameters]:
     cases = corners(chapter)[:count]
     more, names = count - len(cases), axes(chapter)
     if more:
+        from scipy.stats import qmc  # takes a second, which the workflow does not need
+
         sequence = qmc.Sobol(len(names), scramble=True, rng=np.random.default_rng(entropy(chapter, 0, "atlas")))
         shares = sequence.random_base2(math.ceil(math.log2(max(more, 2))))[:more]
         cases += [{name: at(chapter, name, float(u)) for name, u in zip(names, row, strict=True)} for row in shares]

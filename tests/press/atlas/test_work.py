@@ -111,7 +111,8 @@ def test_the_committed_atlas_is_watched(tmp_path, cheap):
     assert kept.keep(tmp_path, folder) == [f"{CHAPTER}: 4 points, 4 lines fail or broke off."]
     atlas = kept.read(folder)
     assert atlas.number(CHAPTER) == 4 and [line.verdict for line in atlas.lines[CHAPTER]][:2] == ["holds", BROKEN]
-    assert list(kept.check(2, "2026-01-01", folder)) == []
+    found = kept.check(2, day="2026-01-01", folder=folder)
+    assert (found.points, found.chapters, found.moved) == (2, [CHAPTER], [])
     assert kept.command(CHAPTER, atlas.points[CHAPTER][1]) == "python -m icl run 11 --profile claims -p d=1 -p seed=1"
     table_path = folder / f"{CHAPTER}.csv"
     text = table_path.read_text()
@@ -132,8 +133,19 @@ def test_a_number_that_moved_is_named(tmp_path, cheap, monkeypatch):
         return content, cost
 
     monkeypatch.setattr(work, "one_point", moved)
-    told = list(kept.check(2, "2026-01-01", tmp_path / "kept"))
+    told = kept.check(2, day="2026-01-01", folder=tmp_path / "kept").moved
     assert len(told) == 2 and "pays.risk was holds (1.0), is holds (1.5)" in told[0]
+
+
+def test_a_look_takes_one_point_of_each_chapter_until_its_time_is_over(tmp_path, cheap):
+    two = [CHAPTER, "07_trained_transformers"]
+    points.write(tmp_path / "points.csv", two, 3)
+    for chapter in two:
+        work.run_group(tmp_path, chapter, 0)
+    kept.keep(tmp_path, tmp_path / "kept")
+    look = lambda seconds, day: kept.check(None, seconds, day, tmp_path / "kept")
+    assert look(20, "2026-01-01").points == 2
+    assert {tuple(look(0, f"2026-01-{day:02d}").chapters) for day in range(1, 20)} == {(name,) for name in two}
 
 
 def test_a_table_that_is_none_is_refused(tmp_path):
