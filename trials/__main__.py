@@ -4,6 +4,7 @@ import click
 
 from icl.chapters import CHAPTERS, check_chapter
 from press.cli import profile_option, run_commands
+from press.layout import WorkflowError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -87,6 +88,20 @@ def times():
 
     found = measure()
     click.echo(f"`make test`: {found['tests']} s; `.ci/run`, with installation: {found['ci']} s. {save(found)}")
+
+
+@commands.command()
+@click.option("--points", type=click.IntRange(min=2), default=20, show_default=True, help="Of each of four chapters.")
+def slurm(points):
+    """Run the atlas on a SLURM of one node while it is disturbed; exit status 1 for a byte that differs.
+
+    A job is killed, the node drained and resumed, the controller stopped and started; then the same runs without SLURM.
+    """
+    from trials.slurm import disturbed, missing
+
+    if reason := missing():
+        raise WorkflowError(f"no trial on SLURM here: {reason}.")
+    _report(disturbed(points), "All jobs came through SLURM, nothing finished ran twice, and the bytes are the same.")
 
 
 def _report(differences: list[str], success: str) -> None:

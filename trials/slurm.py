@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -128,11 +129,19 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         CONFIGURATION.unlink()
 
 
-def disturbed_bytes(points: int, folder: Path) -> list[str]:
-    """Run the atlas of CHAPTERS on the cluster, disturbed, and beside it here; returns what is not as it should be.
+def disturbed(points: int) -> list[str]:
+    """`disturbed_bytes` in a folder of its own, recorded in results/measurements; returns what is wrong."""
+    with tempfile.TemporaryDirectory(prefix="icl-slurm-") as folder:
+        found, wrong = disturbed_bytes(points, Path(folder))
+    record("slurm", found | {"wrong": len(wrong)})
+    return wrong
 
-    One job is killed with -9 in the middle, then the node is drained while jobs wait and resumed, and the controller
-    stopped and started. Raises WorkflowError where a run does not end.
+
+def disturbed_bytes(points: int, folder: Path) -> tuple[dict[str, float], list[str]]:
+    """Run the atlas of CHAPTERS on the cluster, disturbed, and then here: what it took, and what is not as it should.
+
+    One job is killed with -9 in the middle; the node is drained while jobs wait, the controller stopped and started,
+    the node resumed. Raises WorkflowError where a run does not end.
     """
     there, here, wrong = folder / "cluster", folder / "local", []
     for out in (there, here):
@@ -167,9 +176,8 @@ def disturbed_bytes(points: int, folder: Path) -> list[str]:
         wrong.append(f"{len(states) - states.count('COMPLETED')} jobs did not complete; one was killed")
     _icl("atlas", *CHAPTERS, "--points", str(points), "--out", str(here))
     wrong += differences(there, here)
-    kept = {"points": len(after), "jobs": len(states), "killed": 1, "seconds": round(seconds)}
-    record("slurm", kept | {"overhead_seconds": _overhead(there, jobs), "wrong": len(wrong)})
-    return wrong
+    took = {"points": len(after), "jobs": len(states), "killed": 1, "seconds": round(seconds)}
+    return took | {"overhead_seconds": _overhead(there, jobs)}, wrong
 
 
 def differences(one: Path, other: Path) -> list[str]:

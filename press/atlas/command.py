@@ -50,8 +50,7 @@ def atlas(chapters, count, cores, plan, out):
         return
     command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",
                "--config", f"atlas={out.resolve()}", "--", "atlas"]  # fmt: skip
-    snakemake = Path(sys.executable).with_name("snakemake")
-    if subprocess.run([snakemake, *command], cwd=ROOT).returncode:
+    if subprocess.run([sys.executable, "-m", "snakemake", *command], cwd=ROOT).returncode:
         raise WorkflowError(f"the atlas is not complete; what is done is in {out}, and the same command goes on.")
     for name in names:
         click.echo(f"{out / name}.csv")

@@ -16,7 +16,7 @@ from press.atlas.point import decide
 from press.layout import ROOT
 from press.sources import digests
 
-GROUP = 20  # points of one job
+GROUP = 50  # points of one job: some minutes
 _OWN = ("press/atlas/needed.py", "press/atlas/point.py")
 
 
