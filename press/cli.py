@@ -13,7 +13,7 @@ from icl.files import json_number
 from icl.ledger import failures, summary, table
 from icl.parameters import CLAIMS, PROFILES, check_profile
 from icl.validation import InputError
-from press.atlas.command import atlas, atlas_check, atlas_group, atlas_keep, atlas_table, claims_alone
+from press.atlas.command import atlas, atlas_check, atlas_edges, atlas_group, atlas_keep, atlas_table, claims_alone
 from press.compare import compare
 from press.layout import BASELINES, HTML, NOTEBOOKS, ROOT, WorkflowError, run_folder
 from press.train_command import train
@@ -207,7 +207,7 @@ def sync():
         raise InputError(f"no chapter has the notebook {', '.join(others)}: it needs an icl/chapters/*/chapter.toml.")
 
 
-for command in (compare, train, atlas, atlas_check, atlas_keep, atlas_group, atlas_table):
+for command in (compare, train, atlas, atlas_check, atlas_edges, atlas_keep, atlas_group, atlas_table):
     commands.add_command(command)
 
 

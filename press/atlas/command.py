@@ -78,6 +78,20 @@ def atlas_table(chapter, partly, out):
     work.gather(out, check_chapter(chapter), partly=partly)
 
 
+@click.command("atlas-edges")
+@click.argument("chapters", nargs=-1)
+@out_option
+def atlas_edges(chapters, out):
+    """Seek where the claims of every chapter, or of CHAPTERS, break along each parameter, past its range.
+
+    A killed run goes on where it was.
+    """
+    from press.atlas.edges import find
+
+    for name in [check_chapter(name) for name in chapters] or CHAPTERS:
+        click.echo(find(name, out / "edges" / f"{name}.csv"))
+
+
 @click.command("atlas-keep")
 @out_option
 def atlas_keep(out):

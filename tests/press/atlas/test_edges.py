@@ -1,0 +1,52 @@
+"""Where claims break: the search on made-up answers, and one real problem outside of its range."""
+
+import pytest
+
+from icl.chapters import CHAPTERS
+from press.atlas import edges
+from press.atlas.edges import Edge, apart
+
+CHAPTER = "11_when_depth_pays"
+
+
+def test_an_edge_is_found_by_doubling_and_bisection():
+    asked = []
+
+    def answer(n):
+        asked.append(n)
+        return {"a": "" if n <= 137 else "it fails", "b": "", "c": "always wrong"}
+
+    found = {edge.claim: edge for edge in edges.edges(CHAPTER, "n", True, answer)}
+    assert found["a"] == Edge(CHAPTER, "a", "n", "up", 137, 138, "it fails")
+    assert found["b"].broke is None and found["b"].held > 1e11 and "c" not in found
+    assert len(asked) == len(set(asked)) < 60
+
+
+def test_a_whole_number_shrinks_to_one_and_a_real_one_ends_near_its_edge():
+    down = edges.edges(CHAPTER, "n", False, lambda n: {"a": "" if n > 2 else "too few"})
+    assert (down[0].held, down[0].broke, down[0].why) == (3, 2, "too few")
+    (real,) = edges.edges(CHAPTER, "sigma2", True, lambda s: {"a": "" if s < 1000 else "fails"})
+    assert real.held < 1000 <= real.broke <= edges.NEAR * real.held
+
+
+def test_a_problem_that_takes_too_much_breaks_all_claims():
+    (edge,) = edges.edges(CHAPTER, "n", True, lambda n: {"a": ""} if n < 100 else {})
+    assert (edge.held, edge.broke, edge.why) == (99, 100, "the problem takes more than its time or memory")
+
+
+def test_edges_are_read_as_written_and_not_sought_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(edges, "apart", lambda chapter, changed: {"a": "" if max(changed.values()) < 1e3 else "no"})
+    path = edges.find(CHAPTER, tmp_path / "edges.csv")
+    found = edges.read(path)
+    assert {(edge.parameter, edge.direction) for edge in found} >= {("d", "up"), ("sigma2", "down")}
+    monkeypatch.setattr(edges, "apart", lambda *_: pytest.fail("sought again"))
+    assert edges.read(edges.find(CHAPTER, path)) == found
+
+
+def test_a_problem_beyond_the_ranges_is_decided_and_one_beyond_the_limits_is_not(monkeypatch):
+    schema = CHAPTERS[CHAPTER].schema
+    assert apart(CHAPTER, {"sigma2": 4e6})["pays.forward"] == ""
+    assert CHAPTERS[CHAPTER].schema is schema, "the ranges of this process stay"
+    assert "n · d" in apart(CHAPTER, {"n": 10**6})["pays.forward"]
+    monkeypatch.setattr(edges, "SECONDS", 0)
+    assert apart(CHAPTER, {"sigma2": 4e6}) == {}
