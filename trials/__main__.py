@@ -96,6 +96,9 @@ def slurm(points):
     """Run the atlas on a SLURM of one node while it is disturbed; exit status 1 for a byte that differs.
 
     A job is killed, the node drained and resumed, the controller stopped and started; then the same runs without SLURM.
+
+    \f
+    Raises WorkflowError where there is no SLURM to try.
     """
     from trials.slurm import disturbed, missing
 

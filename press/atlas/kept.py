@@ -21,21 +21,26 @@ from icl.files import read_sealed, sealed, sha256, write_atomically
 from icl.parameters import CLAIMS, Parameters
 from icl.randomness import entropy
 from icl.validation import InputError
-from press.atlas import points, table, work
+from press.atlas import edges, points, table, work
+from press.atlas.edges import Edge
 from press.atlas.table import Line
 from press.layout import ATLAS, ROOT
 from press.run import processor
 
-_MADE, _POINTS, _REASONS = "made.json", "points.csv", "reasons.toml"
+_MADE, _POINTS, _EDGES, _REASONS = "made.json", "points.csv", "edges.csv", "reasons.toml"
 _MOVE, _SHARE = 1e-6, 0.1  # of its size, and of what is allowed, may a recomputed number be off on another machine
 
 
 @dataclass(frozen=True)
 class Atlas:
-    """Chapter → its points, in order; chapter → the lines of its table; who made it; claim → why it fails."""
+    """Chapter → its points, in order; chapter → the lines of its table; where claims break; who made it; the reasons.
+
+    reasons : claim → why it fails.
+    """
 
     points: dict[str, list[Parameters]]
     lines: dict[str, list[Line]]
+    edges: list[Edge]
     made: dict
     reasons: dict[str, str]
 
@@ -67,9 +72,13 @@ def keep(out: Path, folder: Path = ATLAS) -> list[str]:
             f"{chapter}: {made[chapter]['points']} points, {sum(line.wrong for line in lines)} lines fail or broke off."
         )
     write_atomically(folder / _POINTS, text := (out / _POINTS).read_text(encoding="utf-8"))
+    found = [edge for chapter in CHAPTERS if (path := out / "edges" / f"{chapter}.csv").exists()
+             for edge in edges.read(path)]  # fmt: skip
+    edges.write(folder / _EDGES, found)
     machine = {"python": platform.python_version(), "cpu": processor(), "cores": os.cpu_count(),
                "lock_sha256": sha256((ROOT / "requirements.lock").read_bytes())}  # fmt: skip
-    write_atomically(folder / _MADE, sealed({"points_sha256": sha256(text), "machine": machine, "chapters": made}))
+    write_atomically(folder / _MADE, sealed({"points_sha256": sha256(text), "machine": machine, "chapters": made,
+                                                "edges_sha256": sha256((folder / _EDGES).read_bytes())}))  # fmt: skip
     return told
 
 
@@ -77,6 +86,7 @@ def read(folder: Path = ATLAS) -> Atlas:
     """The committed atlas; raises InputError where a file is missing or was altered."""
     made, lines = read_sealed(folder / _MADE), {}
     _verified(folder / _POINTS, made["points_sha256"])
+    _verified(folder / _EDGES, made["edges_sha256"])
     for chapter, entry in made["chapters"].items():
         _verified(folder / f"{chapter}.csv", entry["sha256"])
         lines[chapter] = table.read(folder / f"{chapter}.csv")
@@ -85,7 +95,7 @@ def read(folder: Path = ATLAS) -> Atlas:
     known = {id for chapter in CHAPTERS for id in catalogue(chapter)}
     if unknown := sorted(said.keys() - known):
         raise InputError(f"{reasons} gives a reason for {', '.join(unknown)}, which is no claim.")
-    return Atlas(points.read(folder / _POINTS), lines, made, said)
+    return Atlas(points.read(folder / _POINTS), lines, edges.read(folder / _EDGES), made, said)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The page «The atlas»: its maps, its sentence about errors, and what fails, from an atlas made by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from scipy.stats import norm
 
 from icl.chapters import catalogue
 from press.atlas import points
+from press.atlas.edges import Edge
 from press.atlas.kept import Atlas
 from press.atlas.table import BROKEN, Line
 from press.pages import atlas as page
+from press.pages import atlas_maps
 
 CHAPTER = "02_preconditioned_gd"
 SAMPLED = next(id for id, e in catalogue(CHAPTER).items() if e["method"] == "monte-carlo" and not e["rtol"] + e["atol"])
@@ -24,7 +27,9 @@ def made(errors, *more: Line) -> Atlas:
              for k, z in enumerate(errors)]  # fmt: skip
     asked = points.points(CHAPTER, max(len(errors), 20))
     entry = {"seconds_median": 1.5, "seconds_most": 9.0}
-    return Atlas({CHAPTER: asked}, {CHAPTER: [*lines, *more]}, {"chapters": {CHAPTER: entry}}, {SAMPLED: "By <hand>."})
+    return Atlas(
+        {CHAPTER: asked}, {CHAPTER: [*lines, *more]}, [], {"chapters": {CHAPTER: entry}}, {SAMPLED: "By <hand>."}
+    )
 
 
 def soup(text: str) -> BeautifulSoup:
@@ -46,7 +51,7 @@ def test_a_map_has_a_mark_for_every_point_and_shows_the_worst_claim():
 def test_the_telling_parameters_are_those_that_move_the_margins():
     asked = points.points(CHAPTER, 120)
     worst = {k: float(np.log(one.condition) + 0.3 * np.log(one.n)) for k, one in enumerate(asked)}
-    assert page.telling(CHAPTER, asked, worst) == ("n", "condition")
+    assert atlas_maps.telling(CHAPTER, asked, worst) == ("n", "condition")
 
 
 @pytest.mark.parametrize("scale, right", [(1.0, True), (1.6, False)])
@@ -69,6 +74,20 @@ def test_what_fails_is_grouped_with_its_reason_and_its_command():
     ] * 2
     assert "1.8 of what is allowed" in first.select("li")[0].text
     assert "Not explained yet" in second.summary.text and "ZeroDivisionError: <0>" in second.li.text
+
+
+def test_of_each_direction_the_first_claim_to_break_is_told():
+    ways = [("n", "up", 90, 99, "n > <90>"), ("n", "up", 40, 50, "too | many"), ("n", "up", 1e9, None, ""),
+            ("sigma2", "down", 1e-3, 5e-4, "small"), ("sigma2", "down", 1e-5, 5e-6, "tiny"),
+            ("d", "up", 64, None, "")]  # fmt: skip
+    found = [Edge(CHAPTER, f"claim{k}", *way) for k, way in enumerate(ways)]
+    rows = page.breaking(replace(made([0]), edges=found)).splitlines()[2:]
+    assert rows == [
+        "| 2 | `n` up | 40 | `claim1` | 50 | too &#124; many |",
+        "| 2 | `sigma2` down | 0.001 | `claim3` | 0.0005 | small |",
+        "| 2 | `d` up | 64 | none | | |",
+    ]
+    assert page.breaking(made([0])) == "No edges are known yet.\n"
 
 
 def test_the_summary_counts_verdicts():

@@ -7,7 +7,8 @@ import pytest
 from icl.chapters import catalogue, check_parameters
 from icl.files import sealed
 from icl.validation import InputError
-from press.atlas import kept, point, points, table, work
+from press.atlas import edges, kept, point, points, table, work
+from press.atlas.edges import Edge
 from press.atlas.needed import needed
 from press.atlas.table import BROKEN
 
@@ -107,9 +108,11 @@ def test_a_point_of_other_code_or_damaged_is_decided_again(tmp_path, cheap, monk
 def test_the_committed_atlas_is_watched(tmp_path, cheap):
     points.write(tmp_path / "points.csv", [CHAPTER], 4)
     work.run_group(tmp_path, CHAPTER, 0)
-    folder = tmp_path / "kept"
+    folder, edge = tmp_path / "kept", Edge(CHAPTER, "pays.risk", "n", "up", 40.0, 50.0, "too many")
+    edges.write(tmp_path / "edges" / f"{CHAPTER}.csv", [edge])
     assert kept.keep(tmp_path, folder) == [f"{CHAPTER}: 4 points, 4 lines fail or broke off."]
     atlas = kept.read(folder)
+    assert atlas.edges == [edge]
     assert atlas.number(CHAPTER) == 4 and [line.verdict for line in atlas.lines[CHAPTER]][:2] == ["holds", BROKEN]
     found = kept.check(2, day="2026-01-01", folder=folder)
     assert (found.points, found.chapters, found.moved) == (2, [CHAPTER], [])
