@@ -165,7 +165,8 @@ def disturbed_bytes(points: int, folder: Path) -> tuple[dict[str, float], list[s
         until(lambda: run.poll() is not None, "the end of the workflow")
         jobs, after = slurm.jobs(), done()
     if run.returncode:
-        raise WorkflowError(f"the workflow failed on the cluster; its words are in {there}/snakemake.log")
+        words = (there / "snakemake.log").read_text(encoding="utf-8").splitlines()[-12:]
+        raise WorkflowError("the workflow failed on the cluster:\n" + "\n".join(words))
     seconds = time.perf_counter() - began
     wrong += [f"{path} was finished and computed again" for path, when in finished.items() if after.get(path) != when]
     states = [job["JobState"] for job in jobs.values()]
