@@ -183,9 +183,8 @@ def gradient_descent(k, eta):
 
 
 eta = 0.5 / (np.sqrt(n) + np.sqrt(d)) ** 2
-counts, deep = (ks[:: budget.every] for ks in (chapter.STEPS, chapter.NEWTON))
-descents = {k: gradient_descent(k, eta) for k in counts}
-newtons = {k: chapter.newton_model(law, k) for k in deep}
+descents = {k: gradient_descent(k, eta) for k in chapter.STEPS}
+newtons = {k: chapter.newton_model(law, k) for k in chapter.NEWTON}
 
 # %% tags=["hide-input"]
 counted = {}
@@ -194,7 +193,7 @@ for name, models, keys in (
     ("newton_steps", newtons, ("newton_fixed", "newton")),
 ):
     off, near = chapter.miscounted(
-        models, law, keys, budget.counted, stream(name)
+        models, law, keys, budget.counted, stream(name), budget.every
     )
     counted[f"compare.{name}"] = 0, off, near
 if n == 1:

@@ -4,6 +4,7 @@ From the defaults a parameter is doubled, or halved, past its declared range and
 longer holds; bisection then says where. Each problem has a process of its own, which may take so much time and memory.
 """
 
+import ast
 import csv
 import io
 import math
@@ -20,9 +21,9 @@ from icl.claims import HOLDS, UNDECIDED
 from icl.files import write_atomically
 from icl.parameters import CLAIMS, Parameters
 from press.atlas import points
-from press.atlas.point import decide
+from press.atlas.point import decide, statements
 
-SECONDS, MEMORY = 60, 4 << 30  # of processor time and bytes that one problem may take
+SECONDS, MEMORY = 30, 4 << 30  # of processor time and bytes that one problem may take
 FARTHEST = 1e12  # where a parameter that breaks nothing is left alone; its inverse below
 NEAR = 1.5  # ratio within which an edge is told
 _BEYOND = "the problem takes more than its time or memory"
@@ -83,6 +84,9 @@ def find(chapter: str, path: Path) -> Path:
     Raises InputError for an unknown chapter.
     """
     chapter, found = check_chapter(chapter), read(path) if path.exists() else []
+    for one in statements(chapter)[0]:  # once, and not in every process
+        if isinstance(one.node, ast.Import | ast.ImportFrom):
+            exec(one.code, {})
     for name in points.axes(chapter):
         for up in (True, False):
             if not any((edge.parameter, edge.direction) == (name, "up" if up else "down") for edge in found):
