@@ -12,7 +12,7 @@ from trials import slurm
 @pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing() or "SLURM is here")
 def test_a_disturbed_cluster_gives_the_bytes_of_a_local_run(tmp_path):
     took, wrong = slurm.disturbed_bytes(4, tmp_path)
-    assert wrong == [] and took["points"] == 16 and took["jobs"] == 5
+    assert wrong == [] and took["points"] == 16 and took["jobs"] >= 5
 
 
 def test_points_that_differ_are_named_and_costs_may(tmp_path):
