@@ -82,16 +82,12 @@ class Cluster:
 
     def start_all(self) -> None:
         """Raises WorkflowError where the node does not come up."""
-        parts = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
-        files = [f"--{option}={self.folder}/munge.{suffix}" for option, suffix in parts.items()]
+        files = [f"--{part}-file={self.folder}/munge.{part}" for part in ("key", "pid", "log", "seed")]
+        files.append(f"--socket={self.folder}/munge.socket")
         subprocess.run(["munged", "--force", *files], check=True)
-        self.start("slurmctld")
-        self.start("slurmd")
+        subprocess.run(["slurmctld"], check=True)
+        subprocess.run(["slurmd"], check=True)
         until(lambda: "idle" in self.ask("sinfo", "-h", "-o", "%T"), "the node to come up")
-
-    def start(self, daemon: str) -> None:
-        """Start one of SLURM's two daemons."""
-        subprocess.run([daemon], check=True)
 
     def stop(self, daemon: str) -> None:
         """End a daemon by the number in its own file, and wait for it."""
@@ -160,7 +156,7 @@ def disturbed_bytes(points: int, folder: Path) -> tuple[dict[str, float], list[s
         until(lambda: "drain" in slurm.ask("sinfo", "-h", "-o", "%T"), "the node to be drained", run)
         slurm.stop("slurmctld")
         time.sleep(20)
-        slurm.start("slurmctld")
+        subprocess.run(["slurmctld"], check=True)
         until(lambda: slurm.ask("sinfo", "-h", "-o", "%T"), "the controller to answer", run)
         slurm.ask("scontrol", "update", f"NodeName={slurm.host}", "State=RESUME")
         run, hung = _seen_through(slurm, run, there)
@@ -206,8 +202,7 @@ def _seen_through(slurm: Cluster, run: subprocess.Popen, out: Path) -> tuple[sub
     The plugin hangs when it asks for states while the controller is away: it takes `sacct`, which without accounting
     answers nothing (version 2.8).
     """
-    hung, began = 0, time.monotonic()
-    quiet = began
+    hung, began = 0, (quiet := time.monotonic())
     while run.poll() is None:
         if any(job["JobState"] in ("PENDING", "RUNNING") for job in slurm.jobs().values()):
             quiet = time.monotonic()
@@ -248,11 +243,8 @@ def _kill_a_worker() -> None:
 
 def _overhead(out: Path, jobs: dict[str, dict[str, str]]) -> float:
     """Mean seconds of a completed job that are spent on something else than points."""
-    took = []
-    for job in jobs.values():
-        if job["JobState"] == "COMPLETED":
-            hours, minutes, seconds = map(int, job["RunTime"].split("-")[-1].split(":"))
-            took.append(3600 * hours + 60 * minutes + seconds)
+    clocks = [job["RunTime"].split(":") for job in jobs.values() if job["JobState"] == "COMPLETED"]
+    took = [3600 * int(hours) + 60 * int(minutes) + int(seconds) for hours, minutes, seconds in clocks]
     points = sum(read_json(path)["seconds"] for path in out.glob("points/*/*.cost.json"))
     return round((sum(took) - points) / max(len(took), 1), 1)
 
@@ -263,6 +255,5 @@ def _icl(*arguments: str) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
