@@ -9,8 +9,9 @@ import torch
 from icl.comparison import adapters
 from icl.comparison.compare import compare, described
 from icl.comparison.measure import fitted, measure
-from icl.comparison.models import as_model, every_prefix, many_queries
+from icl.comparison.models import every_prefix, many_queries
 from icl.comparison.questions import SequenceLaw, sequences
+from icl.comparison.recognition import as_model
 from icl.comparison.table import prompts_needed
 from icl.comparison.words import drawn, markup, pair
 from icl.constructions.newton_transformer import design_a, design_a_prime
