@@ -29,8 +29,21 @@ def browser(request):
 
 @pytest.fixture(scope="module", params=DEVICES)
 def visitor(browser, request):
-    """A browser context of one device."""
+    """A browser context of one device, whose pages keep in `wrong` what went wrong."""
     context = light(browser, request.param)
     context.phone = request.param == "phone"
     yield context
     context.close()
+
+
+@pytest.fixture(scope="module")
+def _sheet(visitor):
+    return visitor.new_page()
+
+
+@pytest.fixture
+def sheet(_sheet):
+    """An empty page: the same for all tests, for a page's first address takes twice as long to load as the next."""
+    _sheet.goto("about:blank")
+    _sheet.wrong.clear()
+    return _sheet
