@@ -41,13 +41,14 @@ _THIN_OUT = """() => {
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
     return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
   });
-  const rows = [...document.querySelectorAll(
-    ".icl-card, .icl-claims details, tbody tr, article dl.py, nav li li, article li, article p, article div.cell"
-  )].filter((row) => {
+  const many = ".icl-card, .icl-claims details, tbody tr, article dl.py, nav li li";
+  const plain = "article li, article p:not(.icl-links), article div.cell"; // by their links a figure's frame is scrolled
+  const rows = [...document.querySelectorAll(`${many}, ${plain}`)].filter((row) => {
     const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg, pre"));
     const kinds = new Set([row, ...parts].map((e) => e.tagName + e.className + (e.getAttribute("role") ?? "")));
     const { color, backgroundColor } = getComputedStyle(row);
-    return !row.querySelector("[id]") && !first(color + backgroundColor + [...kinds].sort().join());
+    const kind = color + backgroundColor + [...kinds].sort().join();
+    return (row.matches(many) || !row.querySelector("[id]")) && !first(kind);
   });
   const formulas = [...document.querySelectorAll("mjx-container")].filter(
     (e) => !first(e.getAttribute("tabindex") + e.getAttribute("display") + getComputedStyle(e).color)
