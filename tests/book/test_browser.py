@@ -42,7 +42,7 @@ _THIN_OUT = """() => {
     return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
   });
   const many = ".icl-card, .icl-claims details, tbody tr, article dl.py, nav li li";
-  const plain = "article li, article p:not(.icl-links), article div.cell"; // by their links a figure's frame is scrolled
+  const plain = "article li, article p:not(.icl-links), article div.cell"; // links let a figure scroll
   const rows = [...document.querySelectorAll(`${many}, ${plain}`)].filter((row) => {
     const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg, pre"));
     const kinds = new Set([row, ...parts].map((e) => e.tagName + e.className + (e.getAttribute("role") ?? "")));
