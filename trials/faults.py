@@ -70,7 +70,7 @@ def tests_for(root: Path, file: str) -> list[str]:
     A file that is not Python is reached by the tests that name it, with or without its suffix.
     """
     folder, name = os.path.split(file)
-    namesake, found = os.path.join("tests", folder.removeprefix("icl").strip("/"), f"test_{name}"), []
+    namesake, found = os.path.join("tests", folder.removeprefix("icl").strip("/"), f"test_{Path(name).stem}.py"), []
     named = re.compile(rf'\b{re.escape(name)}\b|"{re.escape(Path(name).stem)}"')
     for test in tracked(root):
         if re.fullmatch(r"tests/(.*/)?test_\w+\.py", test) and not LEFT_OUT.fullmatch(test):
