@@ -1,7 +1,6 @@
 """The built book in headless Chromium, opened from the disk: desktop and phone, light and dark."""
 
 import re
-from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -32,56 +31,52 @@ _WATCH_SHIFTS = """
   }).observe({ type: 'layout-shift', buffered: true });
 """
 # Of what a page has by the thousand, and all alike, the first of each kind stays; what is inside a figure or a drawn
-# equation has no roles, and figures are checked as a whole. Four in five elements go, and minutes with them. All is
+# equation has no roles, and figures are checked as a whole. Nine in ten elements go, and minutes with them. All is
 # looked at before anything goes: each look after a change would lay the whole page out anew.
 _THIN_OUT = """() => {
   const seen = new Set();
+  const first = (kind) => !seen.has(kind) && !!seen.add(kind);
   const alike = [...document.querySelectorAll("pre span[class]")].filter((token) => {
     const kind = token.className + getComputedStyle(token.closest("pre")).backgroundColor;
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
-    if (seen.has(kind) || !judged || !token.checkVisibility({ checkVisibilityCSS: true })) return true;
-    seen.add(kind);
-    return false;
+    return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
   });
-  const rows = [...document.querySelectorAll(".icl-card, tbody tr, article dl.py, nav li li")].filter((row) => {
-    const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg"));
-    const kind = getComputedStyle(row).backgroundColor + parts.map((e) => e.tagName + e.className).join();
-    return seen.has(kind) || !seen.add(kind);
+  const many = ".icl-card, .icl-claims details, tbody tr, article dl.py, nav li li";
+  const plain = "article li, article p:not(.icl-links), article div.cell"; // links let a figure scroll
+  const rows = [...document.querySelectorAll(`${many}, ${plain}`)].filter((row) => {
+    const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg, pre"));
+    const kinds = new Set([row, ...parts].map((e) => e.tagName + e.className + (e.getAttribute("role") ?? "")));
+    const { color, backgroundColor } = getComputedStyle(row);
+    const kind = color + backgroundColor + [...kinds].sort().join();
+    return (row.matches(many) || !row.querySelector("[id]")) && !first(kind);
   });
+  const formulas = [...document.querySelectorAll("mjx-container")].filter(
+    (e) => !first(e.getAttribute("tabindex") + e.getAttribute("display") + getComputedStyle(e).color)
+  );
+  const drawn = document.querySelectorAll("svg.icl-figure > g, mjx-container > svg > *");
   for (const token of alike) token.replaceWith(...token.childNodes);
-  for (const row of rows) row.remove();
-  for (const spoken of [...document.querySelectorAll("mjx-assistive-mml")].slice(20)) spoken.replaceChildren();
-  for (const drawn of document.querySelectorAll("svg.icl-figure > g, mjx-container > svg > *")) drawn.remove();
+  for (const formula of formulas) (formula.closest("span.math, div.math") ?? formula).replaceWith("formula");
+  for (const gone of [...rows, ...drawn]) gone.remove();
 }"""
-_AXE = dict(
-    options={"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
-)
+_STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+_AXE = dict(options={"resultTypes": ["violations"], "runOnly": _STANDARDS, "preload": False})  # no fetching from a disk
 # The theme preloads its icon font in a way that browsers refuse for files, then loads it by its style sheet; and it
 # declares one variable twice. Neither is ours, and nothing is missing from the page.
 _THEME = ("webfonts/fa-", "THEBE_JS_URL")
 
 
-@pytest.fixture(params=SETTINGS)
-def page(browser, request):
-    """A page that records console errors, uncaught exceptions and requests that leave the disk."""
-    with _watched(browser, request.param) as page:
-        yield page
-
-
 @pytest.fixture(scope="module", params=SETTINGS)
-def first_chapter(browser, request):
-    """Chapter 1, opened once for the tests that look at it."""
-    with _watched(browser, request.param) as page:
-        open_page(page, "notebooks/01_one_step_gd")
-        yield page
-
-
-@contextmanager
-def _watched(browser, setting):
-    context = browser.new_context(**SETTINGS[setting])
+def watched(browser, request):
+    """A context whose pages record console errors, uncaught exceptions and requests that leave the disk."""
+    context = browser.new_context(**SETTINGS[request.param])
     context.add_init_script(_WATCH_SHIFTS)
-    page = context.new_page()
-    page.set_default_timeout(120_000)
+    context.set_default_timeout(120_000)
+    context.on("page", _watch)
+    yield context
+    context.close()
+
+
+def _watch(page):
     page.complaints, page.outside = [], []
 
     def console(message):
@@ -92,8 +87,27 @@ def _watched(browser, setting):
     page.on("console", console)
     page.on("pageerror", lambda error: page.complaints.append(str(error)) if "THEBE_JS_URL" not in str(error) else None)
     page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else page.outside.append(r.url))
-    yield page
-    context.close()
+
+
+@pytest.fixture(scope="module")
+def one_page(watched):
+    return watched.new_page()
+
+
+@pytest.fixture
+def page(one_page):
+    """The page of all tests, for a new one takes as long to begin as to load; nothing of the last test is on it."""
+    one_page.goto("about:blank")
+    one_page.complaints.clear(), one_page.outside.clear()
+    return one_page
+
+
+@pytest.fixture(scope="module")
+def first_chapter(watched):
+    """Chapter 1, opened once for the tests that look at it."""
+    page = watched.new_page()
+    open_page(page, "notebooks/01_one_step_gd")
+    return page
 
 
 def open_page(page, name):

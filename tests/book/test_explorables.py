@@ -6,19 +6,25 @@ from itertools import combinations
 import numpy as np
 import pytest
 from browser import contrast, light
-from chapter_tests import WITH_EXPLORABLE, offered
+from chapter_tests import WITH_EXPLORABLE, guessed, offered
 
+from icl.chapters import CHAPTERS
+from icl.claims import measured_text
 from press.layout import HTML
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 
 
+@pytest.fixture(scope="module")
+def first_page(visitor):
+    return visitor.new_page()
+
+
 @pytest.fixture(scope="module", params=WITH_EXPLORABLE)
-def opened(visitor, request):
+def opened(first_page, request):
     """A chapter's page, opened once for all tests: its name, the page and the explorable."""
-    page, box = open_explorable(visitor, request.param)
-    yield request.param, page, box
-    page.close()
+    first_page.wrong.clear()
+    return request.param, first_page, open_explorable(first_page, request.param)
 
 
 @pytest.fixture
@@ -30,23 +36,12 @@ def explorable(opened):
     return opened
 
 
-def open_explorable(context, chapter, fragment=""):
-    """The page, its explorable in view, and what went wrong meanwhile; jumps count from the first paint on."""
-    page = context.new_page()
-    page.wrong = []
-    page.on("pageerror", lambda e: page.wrong.append(str(e)) if "THEBE_JS_URL" not in str(e) else None)
-    page.on("console", lambda m: page.wrong.append(m.text) if m.type == "error" and not _of_the_theme(m) else None)
-    page.on(
-        "request", lambda r: page.wrong.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None
-    )
+def open_explorable(page, chapter, fragment=""):
+    """A chapter's explorable, drawn on this page."""
     page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri() + fragment)
     box = page.locator("[data-explorable]")
     box.locator(".line").first.wait_for(state="attached")
-    return page, box
-
-
-def _of_the_theme(message) -> bool:
-    return "webfonts/fa-" in message.text + message.location.get("url", "")
+    return box
 
 
 def values(box) -> dict:
@@ -108,7 +103,7 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, explorable):
     assert page.wrong == []
 
 
-def test_a_link_restores_the_state_and_reset_undoes_it(visitor, explorable):
+def test_a_link_restores_the_state_and_reset_undoes_it(sheet, explorable):
     chapter, page, box = explorable
     start, first = values(box), numbers(box)
     name, slider = box.get_attribute("data-explorable"), box.locator("input[type=range]").last
@@ -118,7 +113,7 @@ def test_a_link_restores_the_state_and_reset_undoes_it(visitor, explorable):
     page.wait_for_timeout(600)
     moved, link = values(box), page.evaluate("location.hash")
     assert moved != start and f"{name}.{slider.get_attribute('name')}=" in link
-    other, copy = open_explorable(visitor, chapter, link)
+    copy, other = open_explorable(sheet, chapter, link), sheet
     assert values(copy) == moved and numbers(copy) == numbers(box)
     other.wait_for_timeout(300)
     assert other.evaluate("scrollY") > 0 and copy.is_visible(), "the link leads to the explorable"
@@ -126,11 +121,10 @@ def test_a_link_restores_the_state_and_reset_undoes_it(visitor, explorable):
     other.wait_for_timeout(600)
     assert values(copy) == start and numbers(copy) == first and name not in other.evaluate("location.hash")
     assert page.wrong == [] and other.wrong == []
-    other.close()
 
 
-def test_another_explorable_s_state_is_left_alone(visitor):
-    page, box = open_explorable(visitor, "01_one_step_gd", "#other.k=3&one_step_gd.n=2&one_step_gd.d=%zz")
+def test_another_explorable_s_state_is_left_alone(sheet):
+    page, box = sheet, open_explorable(sheet, "01_one_step_gd", "#other.k=3&one_step_gd.n=2&one_step_gd.d=%zz")
     assert values(box)["n"] == 2 and values(box)["d"] == 5, "a damaged part is passed over"
     box.locator("input[name=sigma2]").press("End")
     page.wait_for_timeout(600)
@@ -143,9 +137,9 @@ def test_another_explorable_s_state_is_left_alone(visitor):
     assert page.wrong == []
 
 
-def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
+def test_the_link_is_copied_or_said_to_be_in_the_address(visitor, sheet):
     visitor.grant_permissions(["clipboard-read", "clipboard-write"])
-    page, box = open_explorable(visitor, "04_mlp_benefit")
+    page, box = sheet, open_explorable(sheet, "04_mlp_benefit")
     box.locator("input[name=beta_norm]").press("End")
     box.locator("[data-copy]").click()
     page.wait_for_timeout(700)  # the numbers, a pause after the slider, do not take the words' place
@@ -156,18 +150,17 @@ def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
         assert status == "The link is in the address bar." and "beta_norm=100" in page.evaluate("location.hash")
 
 
-def test_nothing_jumps(visitor, explorable):
+def test_nothing_jumps(sheet, explorable):
     """Every box of the explorable has the same size with and without the script, and while sliders move."""
     chapter, page, box = explorable
-    bare = visitor.new_page()
-    bare.route("**/_static/explorable.js*", lambda route: route.abort())
-    bare.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
+    sheet.route("**/_static/explorable.js*", lambda route: route.abort())
+    sheet.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
+    sheet.unroute("**/_static/explorable.js*")
     sizes = """(name) => [...document.querySelectorAll(`[data-explorable=${name}], [data-explorable=${name}] *`)]
         .filter((e) => !e.closest('svg svg, g') && e.matches('div, svg, dl, input, select, label, dd'))
         .map((e) => [e.tagName, e.offsetHeight ?? e.clientHeight])"""
     name = box.get_attribute("data-explorable")
-    without = bare.evaluate(sizes, name)
-    bare.close()
+    without = sheet.evaluate(sizes, name)
     assert page.evaluate(sizes, name) == without
     for key in ("Home", "End"):
         for slider in box.locator("input[type=range]").all():
@@ -218,7 +211,8 @@ DRAGGED = [
 @pytest.mark.parametrize("chapter, panel, handle, to, control", DRAGGED)
 def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, control):
     context = light(browser, "desktop")
-    page, box = open_explorable(context, chapter)
+    page = context.new_page()
+    box = open_explorable(page, chapter)
     svg = box.locator(".panels svg").nth(panel)
     svg.scroll_into_view_if_needed()
     scale = svg.bounding_box()["width"] / 340
@@ -250,16 +244,22 @@ def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, 
     context.close()
 
 
-def test_without_javascript_the_start_stands_there(browser):
+def test_without_javascript_the_start_stands_there_and_the_answer_unfolds(browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    for chapter in WITH_EXPLORABLE:
+    for chapter in CHAPTERS:
         page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
+        answer = page.locator(".icl-guess details")
+        assert not page.locator(".icl-guess input").is_visible() and answer.locator("summary").is_visible()
+        answer.locator("summary").click()
+        assert measured_text(guessed(chapter)) in answer.inner_text()
+        assert page.locator("math:visible").count() > 10
+        if chapter not in WITH_EXPLORABLE:
+            continue
         box = page.locator("[data-explorable]")
         assert box.locator(".fallback").is_visible() and not box.locator(".controls").is_visible()
         for panel in box.locator(".panels svg").all():
             assert panel.is_visible() and panel.locator("path.line").count(), "the picture at the start stands"
         assert "–" not in box.locator("[data-number]").all_inner_texts()
-        assert page.locator("math:visible").count() > 10
         assert box.bounding_box()["height"] < 900
     context.close()
