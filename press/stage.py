@@ -52,7 +52,7 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
     picture.write(tree / "extra" / "data" / "book")
     weights = live.weights_script()
     write_atomically(tree / "book" / "assets" / live.WEIGHTS, weights)
-    claims_picture = all_claims.explorable(picture.svg(), run.claims)
+    claims_picture = all_claims.explorable([picture.svg(), picture.narrow_svg()], run.claims)
     return {
         "live": _raw(live.first_screen(weights)),
         "summary": run.summary + "\n",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from icl.figures import NARROW
 from press.finished import FinishedChapter
 from press.pages import moved
 from press.pages.claim_cards import cell_anchor, strip_list
@@ -32,7 +33,7 @@ def _glue_cell(chapter: FinishedChapter) -> nbformat.NotebookNode:
                 numbers[f"{claim['id']}.{key}"] = claim[key]
     outputs = [_glued(name, {"text/plain": repr(value)}) for name, value in numbers.items()]
     for name, entry in ledger["figures"].items():
-        figure = framed(chapter.figures[name]["svg"], chapter.name, name)
+        figure = framed(chapter.figures[name]["svg"] + chapter.figures[name][NARROW], chapter.name, name)
         outputs.append(_glued(f"fig-{name}", {"text/html": figure, "text/plain": entry["alt"]}))
     cell = new_code_cell("", outputs=outputs, execution_count=None, metadata={"tags": ["remove-cell"]})
     cell.id = "glue"
@@ -48,15 +49,13 @@ def _glued(name: str, data: dict) -> nbformat.NotebookNode:
     )
 
 
-def framed(svg: str, folder: str, name: str) -> str:
-    """A figure with the links to its numbers and its file."""
+def framed(drawings: str, folder: str, name: str) -> str:
+    """A figure, drawn for a wide and for a narrow column, with the links to its numbers and its file."""
     links = " · ".join(
         f'<a href="../data/{folder}/{name}.{suffix}" download>{label}</a>'
         for suffix, label in (("csv", "data (CSV)"), ("svg", "picture (SVG)"))
     )
-    width = re.search(r'<svg[^>]*\bwidth="([\d.]+pt)"', svg)  # a phone's style sheet shrinks the figure only so far
-    style = f' style="--icl-width: {width[1]}"' if width else ""
-    return f'<div class="icl-frame"{style}>{svg}<p class="icl-links">{links}</p></div>'
+    return f'<div class="icl-frame">{drawings}<p class="icl-links">{links}</p></div>'
 
 
 def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
