@@ -39,6 +39,7 @@
   const WIDTH = 340, HEIGHT = 240, EDGE = { left: 44, right: 14, top: 26, bottom: 38 };
   const FRAME = { left: EDGE.left, right: WIDTH - EDGE.right, top: EDGE.top, bottom: HEIGHT - EDGE.bottom };
   const PAUSE = 400; // ms without a move before the address is rewritten and the numbers are read out
+  const FRAME_TIME = 350; // ms for one step of a film, shorter than PAUSE: numbers are read out at its end
   const REACH = 20; // how far from a point it is still taken hold of, in units of the panel
 
   // ---- numbers -----------------------------------------------------------------------------------------------------
@@ -367,7 +368,37 @@
       return [...state.keys()][0]?.startsWith(`${name}.`);
     }
 
+    /* A slider as a film: to its end, or from there back; the buttons beside go one step. */
+    function film(buttons) {
+      const control = controls.find(({ name }) => name === buttons.dataset.film), play = buttons.querySelector("[data-play]");
+      const words = play.textContent, last = control.values.length - 1, at = () => Number(control.input.value);
+      let clock;
+      const name = () => { play.textContent = clock ? "Pause" : at() === last ? words.replace("Play", "Play back") : words; };
+      const stop = () => { clearInterval(clock); clock = undefined; name(); };
+      play.addEventListener("click", () => {
+        if (clock) return stop();
+        const step = at() === last ? -1 : 1;
+        clock = setInterval(() => {
+          set(control, at() + step);
+          moved();
+          if (at() === 0 || at() === last) stop();
+        }, FRAME_TIME);
+        name();
+      });
+      for (const one of buttons.querySelectorAll("[data-step]")) {
+        one.addEventListener("click", () => {
+          stop();
+          set(control, Math.min(Math.max(at() + Number(one.dataset.step), 0), last));
+          moved();
+          name();
+        });
+      }
+      box.addEventListener("input", stop); // whoever takes a slider has it
+      box.querySelector("[data-reset]").addEventListener("click", stop);
+    }
+
     controls.forEach(({ input }) => input.addEventListener("input", moved));
+    box.querySelectorAll("[data-film]").forEach(film);
     panels.forEach(draggable);
     box.querySelector("[data-reset]").addEventListener("click", () => { controls.forEach(toStart); moved(); });
     box.querySelector("[data-copy]").addEventListener("click", async () => {

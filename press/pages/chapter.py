@@ -78,4 +78,16 @@ def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Ite
                 output.data["text/html"] = strip_list(claims, chapter)
             if "data-explorable=" in table:
                 output.data["text/html"] = drawn(table)
+        if cell.cell_type == "markdown" and "{glue:figure}" in cell.source:
+            cell.source = _CAPTION.sub(lambda block: _SIDE.sub(_sides, block[0]), cell.source)
         yield cell
+
+
+# Panels that stand side by side stand below each other in a narrow column, and the caption says so.
+_CAPTION = re.compile(r"^```\{glue:figure\}.*?^```", flags=re.M | re.S)
+_SIDE = re.compile(r"\b(Left|Right)(?=[:,])")
+
+
+def _sides(found: re.Match) -> str:
+    below = {"Left": "Above", "Right": "Below"}[found[1]]
+    return f'<span class="icl-beside">{found[1]}</span><span class="icl-below">{below}</span>'

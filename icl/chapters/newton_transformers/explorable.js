@@ -85,6 +85,7 @@
     });
     plot.rule({ y: data.least_squares }, { colour: "least_squares", dashed: true, label: "least squares", at: 2.5 });
     plot.line(whole(12), answers, { colour: "newton", pale: true });
+    plot.line(whole(k), answers.slice(0, k + 1), { colour: "newton" });
     plot.point(k, answers[k], { colour: "newton", label: `${k + 2} layers`, drag: (step) => ({ k: step }) });
 
     const left = newtonResidual(1 / kappa, k);
