@@ -172,7 +172,7 @@ class Figure:
 
     def narrow_svg(self) -> str:
         """The same picture for a narrow column, with ids of its own: see `icl.narrow`."""
-        copy = pickle.loads(pickle.dumps(self.canvas))  # matplotlib knows no other way
+        copy = pickle.loads(pickle.dumps(self.canvas))  # matplotlib's way, so no lambda may hang on its axes
         with style():
             narrow(copy)
         return self._drawn(copy, f"{self.name}-narrow").replace("icl-figure", "icl-figure icl-narrow", 1)

@@ -11,7 +11,7 @@ from docutils import nodes
 from sphinx.util.typing import ExtensionMetadata
 
 _TABLE = re.compile(r"^## From paper to code$(.*?)^## ", flags=re.M | re.S)
-_ROW = re.compile(r"^\| \$([^$,]+)\$ \| (.*?) \|", flags=re.M)
+_ROW = re.compile(r"^\| \$([^$,]+)\$ \| (.*?) \|(.*)", flags=re.M)
 _AMBIGUOUS = "other meanings"
 
 
@@ -20,7 +20,7 @@ def meanings(notation: str) -> dict[str, str]:
     found = {}
     for row in _ROW.finditer(_TABLE.search(notation)[1]):
         words = re.sub(r"( on|[:,][^$]*)? *\$.*", "", row[2])
-        if words and not words.endswith(" of") and _AMBIGUOUS not in notation[row.start() :].partition("\n")[0]:
+        if words and not words.endswith(" of") and _AMBIGUOUS not in row[3]:
             found[row[1]] = words
     return found
 

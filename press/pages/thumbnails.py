@@ -38,7 +38,8 @@ def _panel(chapter: FinishedChapter) -> tuple[str, str] | None:
 def _axes(chapter: FinishedChapter) -> tuple[str, str]:
     guess = CHAPTERS[chapter.name].guess
     name = guess.picture if guess and guess.picture else next(iter(chapter.figures), "")
-    picture = ElementTree.fromstring(chapter.figures[name]["svg"]) if name else ElementTree.Element("svg")
+    shown = chapter.figures.get(name, {}).get("svg", "<svg/>")
+    picture = ElementTree.fromstring(shown)
     axes = picture.find(f".//*[@id='{name}-axes_1']")
     if axes is None:
         return "0 0 1 1", ""

@@ -199,6 +199,16 @@ def test_claims_page_counts_all(soups):
     assert f"{total} claims:" in soups["book/claims"].get_text()
 
 
+def test_no_page_runs_a_long_script(soups):
+    """At most 100 kB each, but the weights of the model that runs on the front page, MathJax and the theme's icons."""
+    known = {"live_weights.js", "tex-svg-full.js", "all.min.js"}
+    for page, soup in soups.items():
+        files = {(HTML / page).parent / tag["src"].partition("?")[0] for tag in soup.select("script[src]")}
+        assert {path.name for path in files if path.stat().st_size > 100_000} <= known, page
+        inline = [len(tag.get_text()) for tag in soup.select("script:not([src])")]
+        assert max(inline, default=0) < 100_000, page
+
+
 def test_pages_are_light(soups):
     """A page and what only it loads: at most 1.5 MB; style sheets and scripts that every page loads are shared."""
     loaded = "script[src], img[src], link[rel~=stylesheet], link[rel~=preload]"  # not links to the next page
