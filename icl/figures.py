@@ -148,7 +148,7 @@ class Figure:
                 raise InputError(f"the column {name!r} of {self.name} must be 1-D, not {np.ndim(column)}-D.")
 
     def write(self, folder: Path):
-        """Write `<name>.svg`, `<name>.narrow.svg` and `<name>.csv` into `folder`; returns their `ledger.FigureRecord`."""
+        """Write `<name>.svg`, `.narrow.svg` and `.csv` into `folder`; returns the `ledger.FigureRecord` of them."""
         from icl.ledger import FigureRecord  # drawing needs no ledger, and the library installs without what it needs
 
         files = {"svg": self.svg(), NARROW: self.narrow_svg(), "csv": self.csv()}
@@ -181,9 +181,7 @@ class Figure:
         _unclip(canvas)
         buffer = io.StringIO()
         with style(), matplotlib.rc_context({"svg.hashsalt": id, "svg.id": f"icl-{id}"}):
-            canvas.savefig(
-                buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-            )
+            canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         svg = buffer.getvalue()
         svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)

@@ -21,7 +21,8 @@ class FinishedChapter:
     """What one chapter's run left.
 
     name : of the notebook; ledger : its JSON; claims : the ledger's; notebook : prose, and which cells are hidden, as
-    they are now, code and outputs as they ran; figures : name → suffix (`svg`, `narrow.svg`, `csv`) → text; minutes : to read it.
+    they are now, code and outputs as they ran; figures : name → suffix (`svg`, `narrow.svg`, `csv`) → text; minutes :
+    to read it.
     """
 
     name: str

@@ -77,7 +77,9 @@ def explorable(drawings: list[str], claims: Iterable[Claim]) -> str:
         return f'<a href="claims.html{at}" tabindex="-1" aria-label="{label}"'
 
     linked = [re.sub(rf'<a xlink:href="({re.escape(_CARDS)}#[^"]*)"( target="_blank")?', link, svg) for svg in drawings]
-    groups = [svg.replace('role="img"', 'role="group"', 1).replace('tabindex="-1"', 'tabindex="0"', 1) for svg in linked]
+    groups = [
+        svg.replace('role="img"', 'role="group"', 1).replace('tabindex="-1"', 'tabindex="0"', 1) for svg in linked
+    ]
     script = '<script defer src="../_static/claims_picture.js"></script>'
     return f'<div class="icl-all-claims">{"".join(groups)}<p aria-hidden="true"></p></div>{script}'
 

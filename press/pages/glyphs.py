@@ -19,7 +19,10 @@ def lightened(drawings: Iterable[str]) -> tuple[str, list[str]]:
     outlines: dict[str, str] = {}
     drawings = [_light(svg, outlines) for svg in drawings]
     paths = "".join(f'<path id="{name}" {rest}' for name, rest in sorted(outlines.items()))
-    return f'<svg width="0" height="0" style="position: absolute" aria-hidden="true"><defs>{paths}</defs></svg>', drawings
+    return (
+        f'<svg width="0" height="0" style="position: absolute" aria-hidden="true"><defs>{paths}</defs></svg>',
+        drawings,
+    )
 
 
 def _light(svg: str, outlines: dict[str, str]) -> str:

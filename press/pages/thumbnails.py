@@ -1,4 +1,4 @@
-"""A chapter's picture in little, for the map: the first panel of its explorable or figure, without letters and ticks."""
+"""A chapter's picture in little, for the map: the first panel of its explorable or figure, without letters."""
 
 import re
 from xml.etree import ElementTree
@@ -24,7 +24,9 @@ def thumbnail(chapter: FinishedChapter, x: float, y: float, width: float, height
 
 
 def _panel(chapter: FinishedChapter) -> tuple[str, str] | None:
-    shown = (out.get("data", {}).get("text/html", "") for cell in chapter.notebook.cells for out in cell.get("outputs", []))
+    shown = (
+        out.get("data", {}).get("text/html", "") for cell in chapter.notebook.cells for out in cell.get("outputs", [])
+    )
     page = next((text for text in shown if "data-explorable=" in text), None)
     if page is None:
         return None

@@ -142,12 +142,12 @@ def test_figures_are_seen_on_both_grounds(first_chapter):
 
 
 def test_figures_are_read_on_a_phone_without_swiping(browser):
-    """Each is drawn twice, for a wide and for a narrow column; one of the two is seen, its letters 9 px high or more."""
+    """Each is drawn twice, for a wide and a narrow column; one of the two is seen, its letters 9 px high or more."""
     context = light(browser, "phone")
     page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
     letters = """svg => [...svg.querySelectorAll("g[transform*=scale]:not(g[transform*=scale] *)")].map((word) => {
-        const m = word.getScreenCTM(); return 100 * Math.hypot(m.a, m.b); })"""  # matplotlib's glyphs are 100 units high
+        const m = word.getScreenCTM(); return 100 * Math.hypot(m.a, m.b); })"""  # a letter is 100 units high
     seen = 0
     for name in pages():
         page.goto((HTML / f"{name}.html").as_uri())

@@ -15,7 +15,7 @@ CONTROLS = (
 
 
 def explorable(parameters: Parameters) -> Explorable:
-    """Four panels over n, d, σ² and the start: plane of the flow, step and error and excess over time, excess and bounds."""
+    """Four panels over n, d, σ² and the start: the flow's plane, step and error, excess, bounds."""
     start = {control.name: getattr(parameters, control.name, 0.0) for control in CONTROLS}
     law = PromptLaw.isotropic(parameters.d, parameters.n, parameters.sigma2)
     step, excess = gd_beta.optimal_gamma(law)[0, 0], gd_beta.minimal_risk(law) - law.sigma2
@@ -23,7 +23,7 @@ def explorable(parameters: Parameters) -> Explorable:
         "gradient_flow",
         CONTROLS,
         (
-            "The plane of the flow: error of beta and step along it; from the start that you place the flow goes to one point.",
+            "The plane of the flow: error of beta and step along it; from any start it goes to one point.",
             "The step along and across the error of beta, and that error, over time.",
             "Excess risk and the squared error of beta over time, with its bound.",
             "Excess risk at the minimum against context length, between its two bounds.",
