@@ -230,9 +230,11 @@
             if (box.top < FRAME.top - 6 || box.top + 13 > FRAME.bottom) return;
             const hidden = taken.filter((t) => left - 2 < t.left + t.width && t.left < left + width + 2 &&
               box.top < t.top + 12 && t.top < box.top + 12).length;
-            const near = { left: left - 5, top: box.top - 4, width: width + 10, height: 20 };
-            const others = all(near) - maps[ink](near), far = Math.hypot(x - spots[0][0], y - spots[0][1]);
-            const cost = 1e4 * hidden + 20 * all(box) + 2 * others + 0.15 * far + 0.5 * away + 3 * k;
+            const tight = { left: left - 1, top: box.top - 1, width: width + 2, height: 15 };
+            const near = { left: left - 9, top: box.top - 7, width: width + 18, height: 27 };
+            const own = maps[ink](near), others = all(near) - own; // it is read as the name of the nearest curve
+            const far = Math.hypot(x - spots[0][0], y - spots[0][1]);
+            const cost = 1e4 * hidden + 20 * all(tight) + 2 * others + (own ? 0 : 90) + 0.1 * far + 0.5 * away + 3 * k;
             if (!best || cost < best.cost) best = { ...box, cost };
           }));
         });
