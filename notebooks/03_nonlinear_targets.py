@@ -337,7 +337,7 @@ ledger.figure(pictures.one_curve(FAMILIES, half, lengths, along))
 # ```{glue:figure} fig-steps
 # :name: fig-steps
 #
-# Left: the measured step of ten kinds of target (open dots: heavy tails). Right: the same dots, each family's axis divided by its own $h$, on the
+# Whatever the target, the best is a gradient step, of a length set by one number $h$. Left: the measured step of ten kinds of target (open dots: heavy tails). Right: the same dots, each family's axis divided by its own $h$, on the
 # curve $1/(1 + h/n)$. The quadratic target has no linear part, so $h = \infty$: it never starts. The mean square of the filled dots'
 # distances from the curve, in their standard errors, is {glue:text}`thm3.one_curve.measured:.2f` (from one with $h + 1$ for $h$: {glue:text}`one_curve_late:.0f`).
 # ```

@@ -88,8 +88,12 @@ def _panel(axis, each, found: OffLaw):
 
 def _percent(axis):
     axis.set_major_locator(_locator([0.001, 0.01, 0.1, 1, 10]))
-    axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    axis.set_major_formatter(_as_percent)
     axis.set_minor_locator(_locator([]))
+
+
+def _as_percent(value, _) -> str:
+    return f"{100 * value:g} %"
 
 
 def _locator(places):

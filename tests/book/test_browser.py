@@ -4,7 +4,7 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import contrast
+from browser import contrast, light
 
 from icl.chapters import CHAPTERS, read_all
 from icl.ledger import claims_of
@@ -155,6 +155,30 @@ def test_figures_are_seen_on_both_grounds(first_chapter):
     assert contrast(ground, ink) > 7 and box > 300
 
 
+def test_figures_are_read_on_a_phone_without_swiping(browser):
+    """Each is drawn twice, for a wide and a narrow column; one of the two is seen, its letters 9 px high or more."""
+    context = light(browser, "phone")
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    letters = """svg => [...svg.querySelectorAll("g[transform*=scale]:not(g[transform*=scale] *)")].map((word) => {
+        const m = word.getScreenCTM(); return 100 * Math.hypot(m.a, m.b); })"""  # a letter is 100 units high
+    seen = 0
+    for name in pages():
+        page.goto((HTML / f"{name}.html").as_uri())
+        for frame in page.locator(".icl-frame").all():
+            if not frame.locator("svg.icl-figure").count() or not frame.is_visible():
+                continue
+            drawings = frame.locator("svg.icl-figure:visible")
+            assert drawings.count() == 1, (name, frame.get_attribute("class"))
+            told = drawings.get_attribute("aria-label")
+            assert min(drawings.evaluate(letters)) >= 9, (name, told)
+            room = frame.evaluate("box => [box.scrollWidth - box.clientWidth, box.clientWidth]")
+            assert room[0] <= 0 and drawings.bounding_box()["width"] <= room[1] + 0.5, (name, told)
+            seen += 1
+    assert seen > 5 * len(CHAPTERS)
+    context.close()
+
+
 def test_claims_table_is_readable(first_chapter):
     colours = first_chapter.evaluate(
         """() => { const seen = (e) => { for (; e; e = e.parentElement) {
@@ -247,7 +271,7 @@ def test_the_picture_of_all_claims_answers(page):
 def test_an_old_address_goes_on_to_the_new_page(page):
     open_page(page, f"notebooks/{moved.OLD}#fig-lstm")
     page.wait_for_url(f"**/{moved.NEW}.html#fig-lstm")
-    assert page.locator("#fig-lstm svg").count() == 1
+    assert page.locator("#fig-lstm svg:visible").count() == 1
 
 
 def test_the_map_is_for_keyboard_and_phone(page):

@@ -2,6 +2,7 @@
 
 import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,8 +203,9 @@ def _overlap(one, other) -> float:
 # Chapter, panel, which of its handles, where to (in the panel's units), and the control that follows.
 DRAGGED = [
     ("01_one_step_gd", 0, 0, (120, 150), "step"),
-    ("05_gd_beta_gradient_flow", 1, 0, (60, 90), "beta_norm"),
-    ("05_gd_beta_gradient_flow", 2, 0, (260, 120), "n"),
+    ("05_gd_beta_gradient_flow", 0, 0, (120, 60), "beta_norm start"),
+    ("05_gd_beta_gradient_flow", 2, 0, (60, 90), "beta_norm"),
+    ("05_gd_beta_gradient_flow", 3, 0, (260, 120), "n"),
     ("06_newton_transformers", 2, 0, (90, 100), "k"),
 ]
 
@@ -222,25 +224,70 @@ def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, 
         .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
     )
     place = lambda x, y: (svg.bounding_box()["x"] + scale * x, svg.bounding_box()["y"] + scale * y)
-    before, others = values(box)[control], {k: v for k, v in values(box).items() if k != control}
+    follow = control.split()
+    mine = lambda: {name: values(box)[name] for name in follow}
+    others = lambda: {name: value for name, value in values(box).items() if name not in follow}
+    before, apart = mine(), others()
     page.mouse.move(*place(*point))
     page.mouse.down()
     for share in (0.3, 0.6, 1):
         page.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
     page.mouse.up()
-    assert values(box)[control] != before and others == {k: v for k, v in values(box).items() if k != control}
+    assert all(mine()[name] != before[name] for name in follow) and others() == apart
     moved = (
         svg.locator(".grab")
         .nth(handle)
         .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
     )
-    nearer = min(abs(moved[axis] - to[axis]) for axis in (0, 1))
-    assert nearer < 12, "the point has followed, as far as the slider's steps allow"
+    off = sorted(abs(moved[axis] - to[axis]) for axis in (0, 1))
+    assert off[len(follow) - 1] < 12, "the point has followed, as far as the slider's steps allow"
     after = values(box)
     page.mouse.move(*place(*point))
     assert values(box) == after, "let go"
     page.wait_for_timeout(600)
-    assert f".{control}=" in page.evaluate("location.hash") and page.wrong == []
+    assert all(f".{name}=" in page.evaluate("location.hash") for name in follow) and page.wrong == []
+    context.close()
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_film_plays_forward_and_back_and_step_by_step(browser, motion):
+    context = light(browser, "desktop")
+    page, box = open_explorable(context, "06_newton_transformers", "#newton.k=10")
+    page.emulate_media(reduced_motion=motion)
+    at = lambda: values(box)["k"]
+    box.get_by_role("button", name="One layer on").press("Enter")
+    assert at() == 11
+    for expected in (10, 9):
+        box.get_by_role("button", name="One layer back").press("Enter")
+        assert at() == expected
+    play = box.locator("[data-play]")
+    assert play.is_visible() == (motion == "no-preference")
+    if play.is_visible():
+        page.clock.install()
+        play.press("Enter")
+        assert play.inner_text() == "Pause"
+        page.clock.run_for(2000)
+        assert at() == 12 and play.inner_text() == "Play back the layers", "stopped at the end"
+        play.click()
+        page.clock.run_for(800)
+        play.click()
+        page.clock.run_for(2000)
+        assert at() == 10 and play.inner_text() == "Play the layers", "stopped where it was told to"
+    assert page.wrong == []
+    context.close()
+
+
+# Over a grid of the sliders: how many labels hide a curve (more than 3 units of it) or one another.
+_LABELS = (Path(__file__).parent / "labels.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("chapter", WITH_EXPLORABLE)
+def test_labels_keep_off_curves_and_off_each_other(browser, chapter):
+    context = light(browser, "desktop")
+    page, _ = open_explorable(context, chapter)
+    found = page.evaluate(_LABELS)
+    assert found["states"] >= 12 and found["labels"] >= found["states"]
+    assert found["between"] == 0 and found["curves"] <= found["labels"] / 500, found["worst"]
     context.close()
 
 
