@@ -57,8 +57,10 @@ def nested(k: int) -> tuple:
 @pytest.fixture(scope="module")
 def pool():
     """One for all tests, as for all calls of a program."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     yield
     get_reusable_executor().shutdown(kill_workers=True)
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -50,9 +50,9 @@ def dangers(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_no_pickle_no_shell_no_eval(name):
-    assert dangers((ROOT / name).read_text(encoding="utf-8")) == []
+def test_no_pickle_no_shell_no_eval():
+    found = {name: dangers((ROOT / name).read_text(encoding="utf-8")) for name in SOURCES}
+    assert len(found) > 100 and {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 def test_the_workflow_quotes_what_it_pastes():
