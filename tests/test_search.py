@@ -34,7 +34,7 @@ def test_the_step_that_is_learned_is_the_theorems(rng):
 
 def test_a_finished_search_ends_where_lbfgs_alone_crawls(rng):
     floor = mlp_benefit.ltb_minimal_risk(STEEP)
-    options = dict(build=LinearTransformerBlock, iterations=100, scale=0.3)
+    options = dict(build=LinearTransformerBlock, iterations=40, scale=0.3)
     seed = int(rng.integers(2**32))
     crawling, finished = (
         search.restarts(STEEP, 2, np.random.default_rng(seed), finish=finish, **options) for finish in (False, True)
