@@ -107,6 +107,30 @@ class PromptLaw:
         labels += np.sqrt(self.sigma2) * rng.standard_normal((B, n + 1))
         return Prompts(covariates[:, :n], labels[:, :n], covariates[:, n], labels[:, n], beta)
 
+    def condensed(self, rng: np.random.Generator, B: int) -> Prompts:
+        """B prompts of d + 1 examples each whose Σ zz'/(d + 1), z = (x; y), has the law of Σ zz'/n over n; needs n > d.
+
+        What sees a prompt through these sums, as linear attention does, learns the same from both, and these cost the
+        same at every n. X = QR with R by Bartlett (1933): |N(0, I_{n−i})| at entry i of its diagonal, N(0, 1) above;
+        y's noise has the part Q'eps ~ N(0, I_d), and is as long as |N(0, I_{n−d})| beside it.
+        Raises InputError for n ≤ d, and as `sample`.
+        """
+        B, n, d = check_count("B", B), self.n, self.d
+        check_generator(rng)
+        if n <= d:
+            raise InputError(f"prompts of n = {n} examples in d = {d} are condensed already: sample them.")
+        root_H, root_Psi = self.roots
+        R = np.triu(rng.standard_normal((B, d, d)), 1)
+        R[:, range(d), range(d)] = np.sqrt(rng.chisquare(n - np.arange(d), (B, d)))
+        X = np.concatenate([R @ root_H, np.zeros((B, 1, d))], axis=1)
+        noise = np.concatenate([rng.standard_normal((B, d)), np.sqrt(rng.chisquare(n - d, (B, 1)))], axis=1)
+        beta = self.beta_star + rng.standard_normal((B, d)) @ root_Psi
+        y = np.einsum("bnd,bd->bn", X, beta) + np.sqrt(self.sigma2) * noise
+        x_query = rng.standard_normal((B, d)) @ root_H
+        y_query = np.einsum("bd,bd->b", x_query, beta) + np.sqrt(self.sigma2) * rng.standard_normal(B)
+        scale = np.sqrt((d + 1) / n)
+        return Prompts(scale * X, scale * y, x_query, y_query, beta)
+
 
 def symmetric_root(matrix: np.ndarray) -> np.ndarray:
     """The symmetric square root of a symmetric PSD (d, d) matrix, singular ones included.

@@ -345,7 +345,7 @@ wrong_spread = chapter.prediction_spread(
     wrong_flat,
     stream("spread of predictions, n for n + 1"),
 )
-long = theory.at_length(skewed, 10_000_000)
+long = theory.at_length(skewed, 10**7 * max(1, round(sigma2)))
 newton = gd_beta_minimisers(
     long, 1, stream("search, long"), around=long.beta_star
 ).Gamma[0]

@@ -350,9 +350,9 @@ for R in range(1, small + 1):
     paths[R] = chapter.follow(apart(law), start, chapter.horizon(law, 0.01))
 
 # %% tags=["hide-input"]
-smallest = tau - np.r_[0, (lam**2 * alpha**3)[::-1].cumsum()]
+both = stairs(law), tau - np.r_[0, (lam**2 * alpha**3)[::-1].cumsum()]
 ends = np.array([of_heads(path.at(-1)) for path in paths.values()])
-of_least = [chapter.missed(least, to) for to in (stairs(law), smallest)]
+of_least = [chapter.missed(least, to) / max(1, sigma2) for to in both]
 of_flow = [chapter.missed(ends, stairs(law)[k : small + k]) for k in (1, 0)]
 ledger.claims({"rank.least": (0, *of_least), "rank.flow": (0, *of_flow)})
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support import assert_within_errors, estimate, random_covariance, random_law
+from support import assert_within_errors, estimate, random_covariance, random_law, random_weights
 
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -147,3 +147,29 @@ def test_whitened_the_risks_are_the_same(rng, rank):
     X, y, x_query = (torch.from_numpy(part) for part in (prompts.X, prompts.y, prompts.x_query))
     z = [covariates @ torch.from_numpy(inverse) for covariates in (X, x_query)]
     np.testing.assert_allclose(moved.predict(z[0], y, z[1]), weights.predict(X, y, x_query), atol=1e-10)
+
+
+@pytest.mark.parametrize("d, n", [(3, 4), (3, 700), (1, 2)])
+def test_weights_cannot_tell_condensed_prompts_from_whole_ones(rng, d, n):
+    """Their risk on both is the exact one: squares of all sums, and their products with the query and its label."""
+    law = random_law(rng, d, n)
+    weights, exact = random_weights(rng, d), ExactRisk(law)
+
+    def draw(B):
+        p = law.condensed(rng, B)
+        assert p.X.shape == (B, d + 1, d)
+        X, y, x_query = (torch.from_numpy(part) for part in (p.X, p.y, p.x_query))
+        return ((weights.predict(X, y, x_query).numpy() - p.y_query) ** 2)[:, None]
+
+    assert_within_errors(estimate(draw, 400_000), np.array([exact(weights).item()]))
+    drawn = law.condensed(rng, 100_000)
+    assert_within_errors(estimate(lambda B: (law.condensed(rng, B).y ** 2).sum(1)[:, None], 100_000),
+                         np.array([(d + 1) * (np.trace(law.H @ law.Psi) + law.beta_star @ law.H @ law.beta_star
+                                              + law.sigma2)]))  # fmt: skip
+    spread = (drawn.X**2).sum((1, 2)).var() / (d + 1) ** 2
+    assert spread == pytest.approx(2 * np.trace(law.H @ law.H) / n, rel=0.05)
+
+
+def test_short_prompts_are_not_condensed(rng):
+    with pytest.raises(InputError, match="n = 3 examples in d = 3"):
+        random_law(rng, 3, 3).condensed(rng, 2)

@@ -70,6 +70,13 @@ def test_training_on_samples(rng):
     assert run.curve[-100:].mean() < run.curve[:5].mean()
 
 
+def test_long_contexts_are_trained_on_their_sums(rng, monkeypatch):
+    law = PromptLaw.isotropic(2, search.LONG + 1, 0.5)
+    monkeypatch.setattr(PromptLaw, "sample", lambda *_: pytest.fail("every example is drawn"))
+    run = search.train_on_samples(law, Schedule(600, 0.02), 256, 1, "test")
+    assert search.exact_risk(law, run.weights) == pytest.approx(one_step_gd.minimal_risk(2, law.n, 0.5), rel=0.02)
+
+
 @pytest.mark.parametrize("d, n", [(2, 20), (5, 100), (20, 40)])
 def test_label_path_starts_keep_clear_of_plateau_and_false_valley(rng, d, n):
     found = search.restarts(PromptLaw.isotropic(d, n, 0.25), 4, rng, scale=0.1, init="label_path")

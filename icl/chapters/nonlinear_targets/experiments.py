@@ -7,7 +7,7 @@ import numpy as np
 
 from icl import search
 from icl.estimates import Estimate, JointEstimate, NotRun, joint_monte_carlo
-from icl.parameters import Parameters
+from icl.parameters import LARGEST_PROMPT, Parameters
 from icl.randomness import Streams
 from icl.search import Sampler, Training, train_on_samples
 from icl.solvers.linear import gradient_step
@@ -150,14 +150,16 @@ def too_faint(family: str, parameters: Parameters) -> NotRun | None:
 
 def extrapolated_floor(
     family: Family, parameters: Parameters, turns: Turns, prompts: int, rng: np.random.Generator
-) -> Estimate:
+) -> Estimate | NotRun:
     """The risk for n → ∞ from the least risks R(N) and R(2N): 2 R(2N) − R(N), which cancels the 1/n term.
 
-    N = 20 b/a, so that the term left over is a two-thousandth of a at most.
+    N = 20 b/a, so that the term left over is a two-thousandth of a at most; much noise makes it too long for memory.
     """
     d, sigma2 = parameters.d, parameters.sigma2
     m = theory.moments(family.name, d)
     N = int(np.ceil(20 * m.b(sigma2) / m.a))
+    if 2 * N * d > LARGEST_PROMPT:
+        return NotRun(f"at this noise it takes contexts of {2 * N:,} examples, more than memory holds")
     laws = [TargetLaw(family, d, k, sigma2) for k in (N, 2 * N)]
     short, long = (measure(law, turns, affordable(prompts, law.n, d), rng).risk for law in laws)
     return Estimate(2 * long.mean - short.mean, float(np.hypot(2 * long.stderr, short.stderr)), long.count)

@@ -8,7 +8,7 @@ import pytest
 
 from icl.chapters.nonlinear_targets import experiments as chapter
 from icl.chapters.nonlinear_targets.tensor_fit import TensorFit, tensor_fit
-from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
+from icl.estimates import Estimate, NotRun, joint_monte_carlo, monte_carlo
 from icl.parameters import Parameters
 from icl.randomness import Streams
 from icl.search import learned_step
@@ -354,3 +354,9 @@ def test_families_are_trained_on_labels_of_size_one_and_streams_of_their_own(mon
         unscaled = theory.moments(law.family.name, 3).power
         assert law.sigma2 == pytest.approx(0.4 / (unscaled + 0.4)), law.family.name
         assert abs((y**2).mean() - 1) <= 5 * (y**2).std() / np.sqrt(len(y)), law.family.name
+
+
+def test_a_floor_whose_contexts_do_not_fit_into_memory_is_not_measured():
+    loud = PARAMETERS.model_copy(update={"sigma2": 3e4})
+    found = chapter.extrapolated_floor(FAMILIES["sign"], loud, PAGE.turns, 1000, np.random.default_rng(0))
+    assert isinstance(found, NotRun) and "more than memory holds" in found.reason
