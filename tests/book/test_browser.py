@@ -148,7 +148,7 @@ def test_page_is_whole(page, name):
 
 def test_figures_are_seen_on_both_grounds(first_chapter):
     ground, ink, box = first_chapter.evaluate(
-        """() => { const svg = document.querySelector('svg.icl-figure');
+        """() => { const svg = [...document.querySelectorAll('svg.icl-figure')].find((one) => one.checkVisibility());
                    return [getComputedStyle(document.body).backgroundColor, getComputedStyle(svg).color,
                            svg.getBoundingClientRect().width]; }"""
     )
