@@ -45,6 +45,12 @@ def open_explorable(page, chapter, fragment=""):
     return box
 
 
+def addressed(page, *parts) -> str:
+    """The address behind its #, once it holds these parts: it follows a moment after the sliders."""
+    page.wait_for_function("(parts) => parts.every((part) => location.hash.includes(part))", arg=parts)
+    return page.evaluate("location.hash")
+
+
 def values(box) -> dict:
     """The controls' values as the page shows them."""
     found = box.locator("input, select").evaluate_all(
@@ -99,8 +105,8 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, explorable):
             slider.press(key)
         assert "NaN" not in curves(box)
         check(box, on_page)
-    page.wait_for_timeout(600)
-    assert re.search(r"\d", box.locator("[role=status]").inner_text()), "the numbers are announced"
+    said = f"[data-explorable={box.get_attribute('data-explorable')}] [role=status]"
+    page.wait_for_function("(said) => /\\d/.test(document.querySelector(said).innerText)", arg=said)  # announced
     assert page.wrong == []
 
 
@@ -111,16 +117,16 @@ def test_a_link_restores_the_state_and_reset_undoes_it(sheet, explorable):
     slider.press("PageUp" if slider.input_value() != slider.get_attribute("max") else "PageDown")
     for select in box.locator("select").all():
         select.select_option(index=select.locator("option").count() - 1)
-    page.wait_for_timeout(600)
-    moved, link = values(box), page.evaluate("location.hash")
-    assert moved != start and f"{name}.{slider.get_attribute('name')}=" in link
+    moved = values(box)
+    assert moved != start
+    link = addressed(page, *(f"{name}.{key}=" for key in moved if moved[key] != start[key]))
     copy, other = open_explorable(sheet, chapter, link), sheet
     assert values(copy) == moved and numbers(copy) == numbers(box)
     other.wait_for_function("scrollY > 0")  # the link leads to the explorable, not at once
     assert copy.is_visible()
     copy.get_by_role("button", name="Reset").click()
-    other.wait_for_timeout(600)
-    assert values(copy) == start and numbers(copy) == first and name not in other.evaluate("location.hash")
+    other.wait_for_function("(name) => !location.hash.includes(name)", arg=name)
+    assert values(copy) == start and numbers(copy) == first
     assert page.wrong == [] and other.wrong == []
 
 
@@ -128,12 +134,12 @@ def test_another_explorable_s_state_is_left_alone(sheet):
     page, box = sheet, open_explorable(sheet, "01_one_step_gd", "#other.k=3&one_step_gd.n=2&one_step_gd.d=%zz")
     assert values(box)["n"] == 2 and values(box)["d"] == 5, "a damaged part is passed over"
     box.locator("input[name=sigma2]").press("End")
-    page.wait_for_timeout(600)
+    addressed(page, "one_step_gd.sigma2=20")
     assert {"other.k=3", "one_step_gd.n=2", "one_step_gd.sigma2=20"} == set(
         page.evaluate("location.hash.slice(1)").split("&")
     )
     page.evaluate("location.hash = '#one_step_gd.n=7'")
-    page.wait_for_timeout(100)
+    page.wait_for_function("document.querySelector('[data-explorable] [name=n]').value !== '2'")
     assert values(box)["n"] == 7 and values(box)["sigma2"] == 0.25
     assert page.wrong == []
 
@@ -247,8 +253,8 @@ def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, 
     after = values(box)
     page.mouse.move(*place(*point))
     assert values(box) == after, "let go"
-    page.wait_for_timeout(600)
-    assert all(f".{name}=" in page.evaluate("location.hash") for name in follow) and page.wrong == []
+    addressed(page, *(f".{name}=" for name in follow))
+    assert page.wrong == []
     context.close()
 
 
