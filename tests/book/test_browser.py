@@ -155,8 +155,8 @@ def test_figures_are_seen_on_both_grounds(first_chapter):
     assert contrast(ground, ink) > 7 and box > 300
 
 
-def test_figures_are_read_on_a_phone_without_swiping(browser):
-    """Each is drawn twice, for a wide and a narrow column; one of the two is seen, its letters 9 px high or more."""
+def test_figures_and_claims_are_read_on_a_phone_without_swiping(browser):
+    """A figure is drawn twice, for a wide and a narrow column; one of the two is seen, its letters 9 px high or more."""
     context = light(browser, "phone")
     page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
@@ -165,6 +165,8 @@ def test_figures_are_read_on_a_phone_without_swiping(browser):
     seen = 0
     for name in pages():
         page.goto((HTML / f"{name}.html").as_uri())
+        names = page.locator(".icl-strip summary code").evaluate_all("all => all.map((id) => id.offsetHeight)")
+        assert max(names, default=0) < 60, f"{name}: a claim's id has room for words beside its verdict"
         for frame in page.locator(".icl-frame").all():
             if not frame.locator("svg.icl-figure").count() or not frame.is_visible():
                 continue
