@@ -156,7 +156,7 @@ def test_figures_are_seen_on_both_grounds(first_chapter):
 
 
 def test_figures_and_claims_are_read_on_a_phone_without_swiping(browser):
-    """A figure is drawn twice, for a wide and a narrow column; one of the two is seen, its letters 9 px high or more."""
+    """A figure is drawn twice, for a wide and a narrow column; one is seen, its letters 9 px high or more."""
     context = light(browser, "phone")
     page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
