@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 import nbformat
-from nbformat import from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from icl.figures import NARROW
@@ -24,8 +23,7 @@ def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
     letters, light = lightened([svg for pair in both.values() for svg in pair])
     drawings = {name: light[2 * k : 2 * k + 2] for k, name in enumerate(both)}
     top, *rest = opened(_linked(notebook.cells, chapter), chapter)
-    letters = from_dict({**new_markdown_cell(letters), "id": "letters"})
-    notebook.cells = [_glue_cell(chapter, drawings), top, letters, *rest]
+    notebook.cells = [_glue_cell(chapter, drawings), top, new_markdown_cell(letters, id="letters"), *rest]
     return notebook
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import contrast, light
+from browser import contrast, light, listen
 
 from icl.chapters import CHAPTERS, read_all
 from icl.ledger import claims_of
@@ -60,9 +60,6 @@ _THIN_OUT = """() => {
 }"""
 _STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 _AXE = dict(options={"resultTypes": ["violations"], "runOnly": _STANDARDS, "preload": False})  # no fetching from a disk
-# The theme preloads its icon font in a way that browsers refuse for files, then loads it by its style sheet; and it
-# declares one variable twice. Neither is ours, and nothing is missing from the page.
-_THEME = ("webfonts/fa-", "THEBE_JS_URL")
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
@@ -71,22 +68,9 @@ def watched(browser, request):
     context = browser.new_context(**SETTINGS[request.param])
     context.add_init_script(_WATCH_SHIFTS)
     context.set_default_timeout(120_000)
-    context.on("page", _watch)
+    context.on("page", listen)
     yield context
     context.close()
-
-
-def _watch(page):
-    page.complaints, page.outside = [], []
-
-    def console(message):
-        words = f"{message.text} {message.location.get('url', '')}"
-        if message.type in ("error", "warning") and not any(known in words for known in _THEME):
-            page.complaints.append(words)
-
-    page.on("console", console)
-    page.on("pageerror", lambda error: page.complaints.append(str(error)) if "THEBE_JS_URL" not in str(error) else None)
-    page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else page.outside.append(r.url))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +82,7 @@ def one_page(watched):
 def page(one_page):
     """The page of all tests, for a new one takes as long to begin as to load; nothing of the last test is on it."""
     one_page.goto("about:blank")
-    one_page.complaints.clear(), one_page.outside.clear()
+    one_page.wrong.clear()
     return one_page
 
 
@@ -120,8 +104,7 @@ def open_page(page, name):
 @pytest.mark.parametrize("name", pages())
 def test_page_is_whole(page, name):
     open_page(page, name)
-    assert page.outside == [], "a request left the page"
-    assert page.complaints == [], "the console complained"
+    assert page.wrong == [], "the console complained, or a request left the disk"
     raw = page.locator("span.math, div.math")
     rendered = page.locator("mjx-container")
     assert rendered.count() >= raw.count() > 0 or raw.count() == 0, "an equation was not rendered"
@@ -196,10 +179,10 @@ def test_search_finds_a_word_of_the_chapter(page):
     page.goto((HTML / "search.html").as_uri() + "?q=preconditioner")
     page.wait_for_selector("#search-results li a", timeout=15_000)
     links = page.eval_on_selector_all("#search-results li a", "links => links.map(a => a.href)")
-    assert any("notebooks/" in link or "book/" in link for link in links) and page.outside == []
+    assert any("notebooks/" in link or "book/" in link for link in links) and page.wrong == []
     page.wait_for_selector("#search-results li li .context mark")
     section = page.locator("#search-results li li:has(mark) a").first
-    assert "#" in section.get_attribute("href") and page.complaints == []
+    assert "#" in section.get_attribute("href") and page.wrong == []
     assert "precondition" in page.locator("#search-results li li .context mark").first.inner_text().lower()
     section.click()
     page.wait_for_function("document.getElementById(decodeURIComponent(location.hash.slice(1)))")
@@ -267,7 +250,7 @@ def test_the_picture_of_all_claims_answers(page):
     target = page.evaluate("document.activeElement.getAttribute('href')")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/{target}")
-    assert page.locator(f"[id='{target.partition('#')[2]}']").is_visible() and page.complaints == []
+    assert page.locator(f"[id='{target.partition('#')[2]}']").is_visible() and page.wrong == []
 
 
 def test_an_old_address_goes_on_to_the_new_page(page):

@@ -37,6 +37,14 @@ def explorable(opened):
     return opened
 
 
+@pytest.fixture
+def desktop(browser):
+    """A new page on a desktop: its clock and its media are the test's own."""
+    context = light(browser, "desktop")
+    yield context.new_page()
+    context.close()
+
+
 def open_explorable(page, chapter, fragment=""):
     """A chapter's explorable, drawn on this page."""
     page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri() + fragment)
@@ -220,50 +228,39 @@ DRAGGED = [
 
 
 @pytest.mark.parametrize("chapter, panel, handle, to, control", DRAGGED)
-def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, control):
-    context = light(browser, "desktop")
-    page = context.new_page()
-    box = open_explorable(page, chapter)
+def test_a_point_of_the_picture_is_dragged(desktop, chapter, panel, handle, to, control):
+    box = open_explorable(desktop, chapter)
     svg = box.locator(".panels svg").nth(panel)
     svg.scroll_into_view_if_needed()
     scale = svg.bounding_box()["width"] / 340
-    point = (
-        svg.locator(".grab")
-        .nth(handle)
-        .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
-    )
+    centre = "dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]"
+    stands = lambda: svg.locator(".grab").nth(handle).evaluate(centre)
+    point = stands()
     place = lambda x, y: (svg.bounding_box()["x"] + scale * x, svg.bounding_box()["y"] + scale * y)
     follow = control.split()
     mine = lambda: {name: values(box)[name] for name in follow}
     others = lambda: {name: value for name, value in values(box).items() if name not in follow}
     before, apart = mine(), others()
-    page.mouse.move(*place(*point))
-    page.mouse.down()
+    desktop.mouse.move(*place(*point))
+    desktop.mouse.down()
     for share in (0.3, 0.6, 1):
-        page.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
-    page.mouse.up()
+        desktop.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
+    desktop.mouse.up()
     assert all(mine()[name] != before[name] for name in follow) and others() == apart
-    moved = (
-        svg.locator(".grab")
-        .nth(handle)
-        .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
-    )
+    moved = stands()
     off = sorted(abs(moved[axis] - to[axis]) for axis in (0, 1))
     assert off[len(follow) - 1] < 12, "the point has followed, as far as the slider's steps allow"
     after = values(box)
-    page.mouse.move(*place(*point))
+    desktop.mouse.move(*place(*point))
     assert values(box) == after, "let go"
-    addressed(page, *(f".{name}=" for name in follow))
-    assert page.wrong == []
-    context.close()
+    addressed(desktop, *(f".{name}=" for name in follow))
+    assert desktop.wrong == []
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_a_film_plays_forward_and_back_and_step_by_step(browser, motion):
-    context = light(browser, "desktop")
-    page = context.new_page()
-    box = open_explorable(page, "06_newton_transformers", "#newton.k=10")
-    page.emulate_media(reduced_motion=motion)
+def test_a_film_plays_forward_and_back_and_step_by_step(desktop, motion):
+    box = open_explorable(desktop, "06_newton_transformers", "#newton.k=10")
+    desktop.emulate_media(reduced_motion=motion)
     at = lambda: values(box)["k"]
     box.get_by_role("button", name="One layer on").press("Enter")
     assert at() == 11
@@ -273,18 +270,17 @@ def test_a_film_plays_forward_and_back_and_step_by_step(browser, motion):
     play = box.locator("[data-play]")
     assert play.is_visible() == (motion == "no-preference")
     if play.is_visible():
-        page.clock.install()
+        desktop.clock.install()
         play.press("Enter")
         assert play.inner_text() == "Pause"
-        page.clock.run_for(2000)
+        desktop.clock.run_for(2000)
         assert at() == 12 and play.inner_text() == "Play back the layers", "stopped at the end"
         play.click()
-        page.clock.run_for(800)
+        desktop.clock.run_for(800)
         play.click()
-        page.clock.run_for(2000)
+        desktop.clock.run_for(2000)
         assert at() == 10 and play.inner_text() == "Play the layers", "stopped where it was told to"
-    assert page.wrong == []
-    context.close()
+    assert desktop.wrong == []
 
 
 # Over a grid of the sliders: how many labels hide a curve (more than 3 units of it) or one another.
@@ -292,14 +288,11 @@ _LABELS = (Path(__file__).parent / "labels.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("chapter", WITH_EXPLORABLE)
-def test_labels_keep_off_curves_and_off_each_other(browser, chapter):
-    context = light(browser, "desktop")
-    page = context.new_page()
-    open_explorable(page, chapter)
-    found = page.evaluate(_LABELS)
+def test_labels_keep_off_curves_and_off_each_other(desktop, chapter):
+    open_explorable(desktop, chapter)
+    found = desktop.evaluate(_LABELS)
     assert found["states"] >= 12 and found["labels"] >= found["states"]
     assert found["between"] == 0 and found["curves"] <= found["labels"] / 500, found["worst"]
-    context.close()
 
 
 def test_without_javascript_the_start_stands_there_and_the_answer_unfolds(browser):

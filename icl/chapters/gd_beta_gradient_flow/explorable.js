@@ -90,8 +90,9 @@
     /* The plane in which a start is placed: the error's size across, the step along it upwards. */
     let plot = view.panel(0, { title: "the flow in its plane; move its start", x: { label: "‖β − β*‖", from: 0, to: Math.max(6, p.beta_norm) },
       y: { label: "step", from: -0.5, to: 1.5 } });
+    const fewer = times.filter((_, i) => i % 2);
     for (const [beta_norm, start] of OTHERS) {
-      const other = flow({ ...p, beta_norm, start }, times.filter((_, i) => i % 2), 1e-5);
+      const other = flow({ ...p, beta_norm, start }, fewer, 1e-5);
       plot.line([beta_norm, ...other.map((s) => s[0])], [start, ...other.map((s) => s[1])], { colour: "zero", thin: true });
     }
     plot.line([p.beta_norm, ...path.map((s) => s[0])], [p.start, ...along], { colour: "gd" });
