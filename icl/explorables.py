@@ -32,7 +32,7 @@ class Slider:
     """A number: from `least` to `most` in steps of `step`, or, with `log`, in even ratios rounded to two digits.
 
     symbol : as in the text, as HTML; words : what it is; unit : what a screen reader adds to the value. Whole numbers
-    when `least`, `most` and `step` are.
+    when `least`, `most` and `step` are. With `film`, the word for one of its steps, it is played like a film as well.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Slider:
     step: float = 1
     log: bool = False
     unit: str = ""
+    film: str = ""
 
     def values(self, start) -> list:
         """All values the slider can take, `start` among them; a start out of range widens the range.
@@ -147,7 +148,7 @@ class Explorable:
             "(Sliders that move these numbers appear here in the built book, with JavaScript switched on.)</p>"
             f'<div class="live" hidden><div class="controls">{controls}</div><div class="panels">{panels}'
             f'<dl class="numbers{wide}">{"".join(map(_number, self.numbers.items()))}</dl></div>'
-            '<div class="buttons"><button type="button" data-reset>Reset</button>'
+            f'<div class="buttons">{"".join(map(_film, self.controls))}<button type="button" data-reset>Reset</button>'
             '<button type="button" data-copy="Copy link">Copy link</button></div><p role="status"></p></div>'
             f'<script type="application/json">{self._config()}</script></div>'
             '<script defer src="../_static/explorable.js"></script>'
@@ -168,6 +169,16 @@ class Explorable:
 
 def _words(control) -> str:
     return f"{control.symbol} {control.words}".strip()
+
+
+def _film(control) -> str:
+    """The buttons that play a slider forward and back; nothing for a control that is no film."""
+    if not getattr(control, "film", ""):
+        return ""
+    step = '<button type="button" data-step="{}" aria-label="One {} {}">{}</button>'
+    back, on = step.format(-1, control.film, "back", "◂"), step.format(1, control.film, "on", "▸")
+    play = f'<button type="button" data-play>Play the {control.film}s</button>'
+    return f'<span class="film" data-film="{control.name}">{back}{play}{on}</span>'
 
 
 def _number(item: tuple[str, Number]) -> str:

@@ -6,6 +6,7 @@ The same numbers give the same bytes.
 
 import html
 import io
+import pickle
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from matplotlib.figure import Figure as Canvas
 
 from icl.estimates import DRIFT
 from icl.files import csv_text, sha256, write_atomically
+from icl.narrow import narrow
 from icl.validation import InputError
 
 # One colour per predictor throughout the book (Okabe and Ito's colour-blind-safe palette, adjusted so that
@@ -73,6 +75,7 @@ _STYLE = {
     "ytick.color": _INK,
 }
 INK = _INK
+NARROW = "narrow.svg"  # suffix of the second drawing
 
 
 @contextmanager
@@ -145,10 +148,10 @@ class Figure:
                 raise InputError(f"the column {name!r} of {self.name} must be 1-D, not {np.ndim(column)}-D.")
 
     def write(self, folder: Path):
-        """Write `<name>.svg` and `<name>.csv` into `folder`; returns the `ledger.FigureRecord` of them."""
+        """Write `<name>.svg`, `.narrow.svg` and `.csv` into `folder`; returns the `ledger.FigureRecord` of them."""
         from icl.ledger import FigureRecord  # drawing needs no ledger, and the library installs without what it needs
 
-        files = {"svg": self.svg(), "csv": self.csv()}
+        files = {"svg": self.svg(), NARROW: self.narrow_svg(), "csv": self.csv()}
         for suffix, content in files.items():
             write_atomically(folder / f"{self.name}.{suffix}", content)
         return FigureRecord(
@@ -165,18 +168,26 @@ class Figure:
 
     def svg(self) -> str:
         """The picture as SVG for inlining: the page's text colour as ink, ids of its own, an alternative text."""
-        _unclip(self.canvas)
+        return self._drawn(self.canvas, self.name)
+
+    def narrow_svg(self) -> str:
+        """The same picture for a narrow column, with ids of its own: see `icl.narrow`."""
+        copy = pickle.loads(pickle.dumps(self.canvas))  # matplotlib's way, so no lambda may hang on its axes
+        with style():
+            narrow(copy)
+        return self._drawn(copy, f"{self.name}-narrow").replace("icl-figure", "icl-figure icl-narrow", 1)
+
+    def _drawn(self, canvas: Canvas, id: str) -> str:
+        _unclip(canvas)
         buffer = io.StringIO()
-        with style(), matplotlib.rc_context({"svg.hashsalt": self.name, "svg.id": f"icl-{self.name}"}):
-            self.canvas.savefig(
-                buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-            )
+        with style(), matplotlib.rc_context({"svg.hashsalt": id, "svg.id": f"icl-{id}"}):
+            canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         svg = buffer.getvalue()
         svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
         # matplotlib's rule is for every element, so once inline it would reach the whole page
-        svg = re.sub(r'<style type="text/css">\*\{([^}]*)\}</style>', rf"<style>#icl-{self.name} *{{\1}}</style>", svg)
-        svg = re.sub(r'(\bid="|href="#|url\(#)(?!icl-)', rf"\1{self.name}-", svg)  # ids are the page's, not the file's
+        svg = re.sub(r'<style type="text/css">\*\{([^}]*)\}</style>', rf"<style>#icl-{id} *{{\1}}</style>", svg)
+        svg = re.sub(r'(\bid="|href="#|url\(#)(?!icl-)', rf"\1{id}-", svg)  # ids are the page's, not the file's
         label = html.escape(self.alt, quote=True)
         return svg.replace("<svg", f'<svg class="icl-figure" role="img" aria-label="{label}"', 1)
 

@@ -33,7 +33,7 @@ class FigureRecord(Strict):
     columns: list[str]
     rows: int
     rtol: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    sha256: dict[Literal["csv", "svg"], _Digest]
+    sha256: dict[Literal["csv", "svg", "narrow.svg"], _Digest]
     cell: int | None = None  # number of the notebook cell that drew it
 
 

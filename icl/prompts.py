@@ -100,9 +100,9 @@ class PromptLaw:
         """Draw B independent prompts from `rng` (float64; B ≥ 1 and a generator, else InputError)."""
         B, n, d = check_count("B", B), self.n, self.d
         check_generator(rng)
-        root_H, root_Psi = self.roots
+        root_H, _ = self.roots
         covariates = rng.standard_normal((B, n + 1, d)) @ root_H
-        beta = self.beta_star + rng.standard_normal((B, d)) @ root_Psi
+        beta = self._tasks(rng, B)
         labels = np.einsum("bnd,bd->bn", covariates, beta)
         labels += np.sqrt(self.sigma2) * rng.standard_normal((B, n + 1))
         return Prompts(covariates[:, :n], labels[:, :n], covariates[:, n], labels[:, n], beta)
@@ -119,17 +119,21 @@ class PromptLaw:
         check_generator(rng)
         if n <= d:
             raise InputError(f"prompts of n = {n} examples in d = {d} are condensed already: sample them.")
-        root_H, root_Psi = self.roots
+        root_H, _ = self.roots
         R = np.triu(rng.standard_normal((B, d, d)), 1)
         R[:, range(d), range(d)] = np.sqrt(rng.chisquare(n - np.arange(d), (B, d)))
         X = np.concatenate([R @ root_H, np.zeros((B, 1, d))], axis=1)
         noise = np.concatenate([rng.standard_normal((B, d)), np.sqrt(rng.chisquare(n - d, (B, 1)))], axis=1)
-        beta = self.beta_star + rng.standard_normal((B, d)) @ root_Psi
+        beta = self._tasks(rng, B)
         y = np.einsum("bnd,bd->bn", X, beta) + np.sqrt(self.sigma2) * noise
         x_query = rng.standard_normal((B, d)) @ root_H
         y_query = np.einsum("bd,bd->b", x_query, beta) + np.sqrt(self.sigma2) * rng.standard_normal(B)
         scale = np.sqrt((d + 1) / n)
         return Prompts(scale * X, scale * y, x_query, y_query, beta)
+
+    def _tasks(self, rng: np.random.Generator, B: int) -> np.ndarray:
+        _, root_Psi = self.roots
+        return self.beta_star + rng.standard_normal((B, self.d)) @ root_Psi
 
 
 def symmetric_root(matrix: np.ndarray) -> np.ndarray:

@@ -218,6 +218,21 @@ ledger.claims({"thm3.symmetry": (0, left[0], left[1])})
 # Gaussian. Sine and cosine have $w \sim N(0, s^2 I)$ with $s =$ {glue:text}`frequency:g`, and the phase $\varphi$ is uniform. The last
 # family has the odd function $\phi(z) = \tanh 2z$, whose three integrals are done by quadrature.
 #
+# ```{admonition} Two of the lines, derived
+# :class: dropdown
+# Integration by parts gives $w_f$: $\mathbb E[g(w^\top x)\,x] = \mathbb E[g'(w^\top x)]\,w$ for Gaussian $x$ (Stein's lemma).
+#
+# *The ReLU network.* $g'$ is 1 half of the time, so $w_f = \tfrac12 \sum_j a_j w_j$ and $a = \tfrac14 m s_a^2\, s_w^2 d = \kappa d/4$.
+# Given $x$ the units' products with $a_j$ are independent with mean 0, and $w_j^\top x \sim N(0, s_w^2 \|x\|^2)$, half of whose second moment
+# lies above 0: $\mathbb E[f^2 \mid x] = \tfrac\kappa2 \|x\|^2$. Its mean is $\kappa d/2$; times $\|x\|^2$, with
+# $\mathbb E\|x\|^4 = d(d+2)$, it is $\kappa d(d+2)/2$.
+#
+# *The sine.* $w_f = \sqrt2\,\mathbb E[\cos w^\top x]\,w = \sqrt2\, e^{-\|w\|^2/2}\, w$. For $w \sim N(0, s^2 I)$ the mean of $e^{-t\|w\|^2}$ is
+# $(1 + 2s^2t)^{-d/2}$, and minus its derivative in $t$ is $\mathbb E\,\|w\|^2 e^{-t\|w\|^2} = ds^2 (1 + 2s^2t)^{-d/2-1}$; twice this at $t = 1$
+# is $a$. Then $f^2 = 1 - \cos 2w^\top x$, and $\mathbb E\,\|x\|^2 \cos u^\top x = (d - \|u\|^2)\, e^{-\|u\|^2/2}$: with $u = 2w$ the two means at
+# $t = 2$ give $\mathbb E\,f^2\|x\|^2 = d - d\,q^{-d/2} + 4ds^2 q^{-d/2-1}$.
+# ```
+#
 # **The measurement** knows none of these formulas. It draws targets and prompts, lets every one of the $n + 1$ points of a prompt
 # take its turn as the query, guesses with a step of size 1, and averages four products. The loss of a step $\eta$ is the parabola
 # $Y - 2\eta P + \eta^2 Q$ of the first three averages, so $\eta^\ast$ is measured as $P/Q$, $L_{\min}$ as $Y - P^2/Q$, $a$ as $P/n$.
@@ -322,7 +337,7 @@ ledger.figure(pictures.one_curve(FAMILIES, half, lengths, along))
 # ```{glue:figure} fig-steps
 # :name: fig-steps
 #
-# Left: the measured step of ten kinds of target (open dots: heavy tails). Right: the same dots, each family's axis divided by its own $h$, on the
+# Whatever the target, the best is a gradient step, of a length set by one number $h$. Left: the measured step of ten kinds of target (open dots: heavy tails). Right: the same dots, each family's axis divided by its own $h$, on the
 # curve $1/(1 + h/n)$. The quadratic target has no linear part, so $h = \infty$: it never starts. The mean square of the filled dots'
 # distances from the curve, in their standard errors, is {glue:text}`thm3.one_curve.measured:.2f` (from one with $h + 1$ for $h$: {glue:text}`one_curve_late:.0f`).
 # ```

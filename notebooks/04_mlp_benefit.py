@@ -160,7 +160,7 @@ ledger.figure(prompt_pictures.attention_and_block(X, y, x, start))
 # ```{glue:figure} fig-attention_and_block
 # :name: fig-mlp-diagram
 #
-# The same prompt. Each example sends value times score into the sum. The query's own path
+# The same prompt: attention alone steps from $0$, the block from the mean task $\beta^\ast$, which its MLP stores. Each example sends value times score into the sum. The query's own path
 # carries the $0$ of its label slot; through the MLP it carries $\beta^\top x = 4$, and values become residuals. (The true answer is 9.)
 # ```
 #
@@ -375,7 +375,8 @@ ledger.figure(pictures.gap(parameters, measured))
 # ```{glue:figure} fig-gap
 # :name: fig-mlp-gap
 #
-# The gap in units of its lower bound (dotted). Left: it hardly feels the size of the mean until
+# What attention alone loses: its least risk less that of the block, whose MLP stores the mean task; in units of the theorem's lower bound
+# (dotted), below which it never falls. Left: it hardly feels the size of the mean until
 # $\|\beta^\ast\|$ outgrows the spread of tasks; then one step from $0$ (dashed) is as good as anything.
 # Green: L-BFGS over all weights. Right: the curves stay below $d + 1$, so the gap is of order $\|\beta^\ast\|^2/n$ throughout.
 # ```
@@ -471,7 +472,7 @@ ledger.figure(pictures.training_curves(law, trained["lsa"], trained["ltb"]))
 # ```{glue:figure} fig-training_curves
 # :name: fig-mlp-training-curves
 #
-# Two architectures, two floors (dashed). Thick: Adam on the exact loss. Thin: Adam on fresh samples.
+# Attention alone and the block with its MLP are trained to two floors (dashed), each where its formula says. Thick: Adam on the exact loss. Thin: Adam on fresh samples.
 # ```
 #
 # ## No number of heads helps

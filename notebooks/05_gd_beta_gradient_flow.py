@@ -1122,7 +1122,8 @@ ledger.figure(flow_pictures.steps(law, gd, adam, deviation, stable))
 # %% [markdown]
 # ## Move it yourself
 #
-# What does a longer context buy, and what does it cost? Move $n$: the least excess risk falls (third picture, between its bounds), and the error
+# Place the start in the first picture, by its point or with the sliders $\|\beta^\ast\|$ and $\Gamma_0$: its line ends where all others end.
+# What does a longer context buy, and what does it cost? Move $n$: the least excess risk falls (fourth picture, between its bounds), and the error
 # of $\beta$ takes longer to die (blue). **A question:** {prf:ref}`thm-flow` guarantees that error a rate of $\tfrac{4}{n+2}$. Can you find
 # sliders at which this flow ends no faster?
 #

@@ -276,7 +276,7 @@ ledger.figure(probe_pictures.matched_steps(base))
 # ```{glue:figure} fig-matched_steps
 # :name: fig-matched-steps
 #
-# Steps at which Newton (left) and gradient descent (right, logarithmic axis) are as good as a layer; three seeds, bars 95 %
+# Steps at which Newton and gradient descent (its axis logarithmic) are as good as a layer; three seeds, bars 95 %
 # bootstrap intervals over test prompts. A layer is worth {glue:text}`newton_per_layer:.1f` Newton steps on average, and
 # multiplies the gradient steps by {glue:text}`gd_per_layer:.1f`. The paper counts about three Newton steps for each of its
 # middle layers.
@@ -415,7 +415,7 @@ ledger.figure(
 # ```{glue:figure} fig-similarity_maps
 # :name: fig-similarity-maps
 #
-# Similarity of errors, published (left: 12 layers, $d = 20$, $n = 40$) and ours (right: 8 layers, $d = 5$, $n = 10$); dots mark
+# Similarity of errors, published (12 layers, $d = 20$, $n = 40$) and ours (8 layers, $d = 5$, $n = 10$); dots mark
 # each layer's best match. Ours are three seeds, each with the middle 95 % of its best matches over bootstrap samples of the prompts; the colours
 # are the first seed's. Our small model draws the published picture: best Newton steps rise by
 # {glue:text}`best_newton_per_layer:.1f` a layer, best gradient steps exponentially, and similarities end at

@@ -166,7 +166,7 @@ ledger.figure(pictures.weights_and_risk(d, n, sigma2, q_best, one_head, fitted))
 # ```{glue:figure} fig-weights_and_risk
 # :name: fig-weights-and-risk
 #
-# Left: what each model gives a label whose example has this score. Two softmax heads draw a line through the *mean* score, bent at its ends.
+# Two softmax heads of opposite sign do linear attention's step, on centred examples. Left: what each model gives a label whose example has this score. Two softmax heads draw a line through the *mean* score, bent at its ends.
 # Right: bending helps a little, up to $q =$ {glue:text}`q_best:.3f`, then hurts. Dashed: linear attention, which spares the example that
 # centring costs, and what no weights of sum $0$ can pass.
 # ```
@@ -350,7 +350,7 @@ ledger.figure(pictures.masks_in_depth(layers, shared, end, bayes))
 # ```{glue:figure} fig-masks_in_depth
 # :name: fig-masks-in-depth
 #
-# Stopped early, with the best step, a causal stack does better than at its end, and still does not come near the prefix mask.
+# Where each example sees only earlier ones (causal mask) more layers do not lead to Bayes. Stopped early, with the best step, such a stack does better than at its end, and still does not come near the prefix mask.
 # (One layer is the same for both: only the query looks.) Measured.
 # ```
 #

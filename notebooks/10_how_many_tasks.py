@@ -305,7 +305,7 @@ ledger.figure(pictures.convergence(climb, c))
 # ```{glue:figure} fig-two_transitions
 # :name: fig-two-transitions
 #
-# Left: endless tasks. More prompts help, then hurt up to $P = d^2$, then help again, down to the least error (dashed). Marks: fits, nearer to the limit the larger
+# Two thresholds, $d^2$ prompts and $d$ tasks. Left: endless tasks. More prompts help, then hurt up to $P = d^2$, then help again, down to the least error (dashed). Marks: fits, nearer to the limit the larger
 # $d$. Right: endless prompts. From $K = d$ tasks on new tasks are learned, sharply so for endless contexts (thin line); circles: averages over tasks at $d = 24$.
 # ```
 #

@@ -8,6 +8,7 @@ import nbformat
 
 from icl.chapters import CHAPTERS, read_ledger
 from icl.claims import Claim
+from icl.figures import NARROW
 from icl.ledger import claims_of, read_figure, read_verified, summary
 from icl.validation import InputError
 from press.layout import run_folder
@@ -20,7 +21,8 @@ class FinishedChapter:
     """What one chapter's run left.
 
     name : of the notebook; ledger : its JSON; claims : the ledger's; notebook : prose, and which cells are hidden, as
-    they are now, code and outputs as they ran; figures : name → suffix (`svg`, `csv`) → text; minutes : to read it.
+    they are now, code and outputs as they ran; figures : name → suffix (`svg`, `narrow.svg`, `csv`) → text; minutes :
+    to read it.
     """
 
     name: str
@@ -76,7 +78,7 @@ def read_chapter(folder: Path, name: str) -> FinishedChapter:
         raise InputError(f"{name}.ipynb in {folder} holds an error; run the chapter again before building the book.")
     notebook = with_outputs(nbformat.read(check_pair(name), as_version=4), ran, name)
     figures = {
-        figure: {suffix: read_figure(folder, ledger, figure, suffix) for suffix in ("svg", "csv")}
+        figure: {suffix: read_figure(folder, ledger, figure, suffix) for suffix in ("svg", NARROW, "csv")}
         for figure in ledger["figures"]
     }
     return FinishedChapter(name, ledger, claims_of(ledger), notebook, figures, reading_minutes(notebook))

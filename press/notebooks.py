@@ -5,6 +5,8 @@ opens the file alone, it fetches the book's package and its versions.
 """
 
 import re
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -49,6 +51,16 @@ def source_of(chapter: str) -> Path:
     return NOTEBOOKS / f"{chapter}.py"
 
 
+def read_source(path: Path) -> nbformat.NotebookNode:
+    """The notebook that a .py holds; a text is parsed once, which takes longer than all else that is asked of it."""
+    return deepcopy(_parsed(path.read_text(encoding="utf-8")))
+
+
+@cache
+def _parsed(text: str) -> nbformat.NotebookNode:
+    return jupytext.reads(text, fmt="py")
+
+
 def check_pair(chapter: str) -> Path:
     """Path of the chapter's .ipynb; raises InputError when it is missing, differs from its .py or holds outputs."""
     source, paired = NOTEBOOKS / f"{chapter}.py", NOTEBOOKS / f"{chapter}.ipynb"
@@ -66,7 +78,7 @@ def check_pair(chapter: str) -> Path:
 def synchronise(chapter: str) -> Path:
     """Write the chapter's .ipynb from its .py, without outputs, keeping the ids of cells that did not change."""
     source, paired = NOTEBOOKS / f"{chapter}.py", NOTEBOOKS / f"{chapter}.ipynb"
-    fresh = jupytext.read(source)
+    fresh = read_source(source)
     fresh.cells = _cells(source)
     known: dict[tuple, list[str]] = {}
     if paired.exists():
@@ -135,7 +147,7 @@ def _tagged(cell, *tags: str) -> bool:
 
 def _cells(source: Path) -> list:
     """The cells that the .ipynb of a .py has."""
-    cells = [cell for cell in jupytext.read(source).cells if not _tagged(cell, "colab")]
+    cells = [cell for cell in read_source(source).cells if not _tagged(cell, "colab")]
     return [colab_cell(repository()), *cells] if repository() else cells
 
 

@@ -10,14 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import grimp
-import jupytext
 
 from icl.chapters import CHAPTERS, check_chapter, check_parameters, read_ledger
 from icl.files import dumps, read_json, sha256, write_atomically
 from icl.parameters import PROFILES
 from icl.validation import InputError
 from press.layout import ATLAS, BASELINES, BUILD, CHECKPOINTS, MEASUREMENTS, ROOT, WorkflowError, remedy, run_command
-from press.notebooks import code, source_of
+from press.notebooks import code, read_source, source_of
 from press.regression import committed_provenance
 
 
@@ -96,7 +95,7 @@ def _changes(folder: Path, chapter: str) -> str:
 
 
 def _files(chapter: str) -> set[Path]:
-    direct = _imported_modules(source_of(check_chapter(chapter)))
+    direct = _imported_modules(source_of(check_chapter(chapter)).read_text(encoding="utf-8"))
     graph = _import_graph()
     modules = {"icl"} | {name for name in direct if name in graph.modules}
     for module in list(modules - {"icl"}):
@@ -152,7 +151,7 @@ def code_file(chapter: str) -> Path:
 
 
 def _code(chapter: str) -> str:
-    return dumps({"code": code(jupytext.read(source_of(chapter)))})
+    return dumps({"code": code(read_source(source_of(chapter)))})
 
 
 @cache
@@ -160,9 +159,10 @@ def _import_graph():
     return grimp.build_graph("icl", cache_dir=None)
 
 
-def _imported_modules(notebook: Path) -> set[str]:
+@cache
+def _imported_modules(notebook: str) -> set[str]:
     names = set()
-    for node in ast.walk(ast.parse(notebook.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(notebook)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

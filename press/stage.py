@@ -64,7 +64,7 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
     picture.write(tree / "extra" / "data" / "book")
     weights = live.weights_script()
     write_atomically(tree / "book" / "assets" / live.WEIGHTS, weights)
-    claims_picture = all_claims.explorable(picture.svg(), run.claims)
+    claims_picture = all_claims.explorable([picture.svg(), picture.narrow_svg()], run.claims)
     return {
         "live": _raw(live.first_screen(weights)),
         "summary": run.summary + "\n",
@@ -73,7 +73,7 @@ def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
         "picture": _raw(front.captioned(framed(claims_picture, "book", picture.name))),
         "theorems": _raw(front.theorems(run)),
         "chapters": front.contents(run),
-        "map": _raw(chapter_map.drawing()) + chapter_map.in_words(),
+        "map": _raw(chapter_map.drawing(run)) + chapter_map.in_words(),
         "claims": claim_cards.claims_page(run),
         "making": how_it_was_made.making(run),
         "notebooks": downloads.notebooks(repository()),

@@ -4,7 +4,7 @@ import re
 
 from press.chromium import HOW_TO_GET_ONE, chromium, ready
 
-__all__ = ["DEVICES", "HOW_TO_GET_ONE", "chromium", "contrast", "light", "ready"]
+__all__ = ["DEVICES", "HOW_TO_GET_ONE", "chromium", "contrast", "light", "listen", "ready"]
 DEVICES = {
     "desktop": dict(viewport={"width": 1280, "height": 900}),
     "phone": dict(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True),
@@ -16,7 +16,20 @@ def light(browser, device):
     context = browser.new_context(**DEVICES[device])
     context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
     context.set_default_timeout(120_000)  # of a busy machine
+    context.on("page", listen)
     return context
+
+
+def listen(page):
+    """Keep in `page.wrong` its exceptions, its console's errors and warnings, and what it asks for off the disk."""
+    page.wrong = wrong = []
+    # The theme preloads its icon font in a way that browsers refuse for files, then loads it by its style sheet; and
+    # it declares one variable twice. Neither is ours, and nothing is missing from the page.
+    keep = lambda text, *theme: None if any(known in text for known in theme) else wrong.append(text)
+    complaint = lambda m: keep(f"{m.text} {m.location.get('url', '')}", "webfonts/fa-", "THEBE_JS_URL")
+    page.on("pageerror", lambda error: keep(str(error), "THEBE_JS_URL"))
+    page.on("console", lambda m: complaint(m) if m.type in ("error", "warning") else None)
+    page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else wrong.append(r.url))
 
 
 def contrast(first: str, second: str) -> float:

@@ -3,7 +3,9 @@
 import runpy
 from pathlib import Path
 
-from icl.chapters import CHAPTERS
+from icl.chapters import CHAPTERS, read_ledger
+from icl.ledger import claims_of
+from press.layout import run_folder
 
 _FOLDER = Path(__file__).parent / "chapters"
 WITH_EXPLORABLE = [name for name, chapter in CHAPTERS.items() if (chapter.folder / "explorable.js").exists()]
@@ -16,3 +18,9 @@ def offered(chapter: str, name: str):
         if path.exists() and f"def {name}(" in path.read_text(encoding="utf-8"):
             return runpy.run_path(str(path))[name]
     return None
+
+
+def guessed(chapter: str):
+    """The claim whose number a chapter's reader guesses first, as the last run decided it."""
+    ledger = claims_of(read_ledger(run_folder("quick"), chapter))
+    return next(claim for claim in ledger if claim.id == CHAPTERS[chapter].guess.claim)

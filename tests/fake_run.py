@@ -30,7 +30,7 @@ def write(folder, outputs=(), **changes) -> None:
     for k, chapter in enumerate(CHAPTERS):
         content = ledger(chapter, **(changes if k == 0 else {}))
         seals = {}
-        for suffix, text in (("csv", "x\n1\n2\n"), ("svg", "<svg></svg>")):
+        for suffix, text in (("csv", "x\n1\n2\n"), ("svg", "<svg></svg>"), ("narrow.svg", "<svg></svg>")):
             seals[suffix] = sha256(write_atomically(folder / chapter / f"f.{suffix}", text).read_bytes())
         content["figures"]["f"]["sha256"] = seals
         path = write_atomically(folder / f"{chapter}.ipynb", _notebook(chapter, outputs if k == 0 else ()))

@@ -5,8 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from icl.figures import COLOURS, INK, SIGNED, Figure, canvas, style
+from icl.narrow import LEAST, narrow
 from icl.validation import InputError
 
 
@@ -33,6 +35,46 @@ def test_marks_on_the_edge_are_whole_and_lines_that_leave_the_frame_are_cut():
     assert [line.get_clip_on() for line in (edge, leaves, plain)] == [False, True, True]
 
 
+def two_panels():
+    with style():
+        figure, (left, right) = canvas(1, 2, height=3.0, sharey=True)
+        left.plot([0, 1], [1, 2], label="a line with many words")
+        right.plot([0, 1], [1, 3], label="another line with many words")
+        left.set_ylabel("risk", fontsize=7)
+        right.set_title("a title that is so long that it has no room in a narrow column, and an $x + y$")
+        figure.legend(loc="outside lower center", ncols=2)
+    return Figure("two", figure, {"x": np.zeros(1)}, "alt")
+
+
+def test_the_narrow_drawing_has_its_panels_below_each_other():
+    figure = two_panels()
+    assert figure.narrow_svg() == two_panels().narrow_svg()
+    assert figure.canvas.get_figwidth() == 7.2, "it takes nothing from the other"
+    narrow(figure.canvas)
+    figure.canvas.draw_without_rendering()
+    above, below = (axis.get_tightbbox() for axis in figure.canvas.axes)
+    assert above.y0 > below.y1 and abs(above.x0 - below.x0) < 5
+    assert [axis.get_ylabel() for axis in figure.canvas.axes] == ["risk", "risk"]
+    (legend,) = figure.canvas.legends
+    parts = [above, below, legend.get_window_extent()]
+    assert min(part.x0 for part in parts) >= 0 and max(part.x1 for part in parts) <= figure.canvas.bbox.width
+    assert min(text.get_fontsize() for text in figure.canvas.findobj(Text)) >= LEAST
+    assert "\n" in figure.canvas.axes[1].get_title(loc="left")
+
+
+def test_a_grid_of_small_panels_keeps_half_its_columns():
+    with style():
+        figure, axes = canvas(2, 6)
+        whole = figure.add_subplot(axes[0, 0].get_gridspec()[0, :])
+    for axis in axes[0]:
+        axis.remove()
+    narrow(figure)
+    figure.draw_without_rendering()
+    places = [axis.get_subplotspec() for axis in axes[1]]
+    assert [(place.rowspan.start, place.colspan.start) for place in places] == [(1 + k // 3, k % 3) for k in range(6)]
+    assert len(whole.get_subplotspec().colspan) == 3 and whole.get_subplotspec().rowspan.start == 0
+
+
 def test_letters_are_of_the_pages_face():
     from matplotlib import font_manager
 
@@ -51,6 +93,7 @@ def test_two_figures_on_a_page_share_no_id():
     assert ids[0] and not ids[0] & ids[1]
     references = set(re.findall(r'(?:href="#|url\(#)([^")]+)', draw("one").svg()))
     assert references <= ids[0]
+    assert not ids[0] & set(re.findall(r'\bid="([^"]+)"', draw("one").narrow_svg()))
 
 
 def test_alternative_text_is_escaped():

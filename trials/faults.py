@@ -67,10 +67,11 @@ def tracked(root: Path) -> tuple[str, ...]:
 def tests_for(root: Path, file: str) -> list[str]:
     """Test files that reach `file`: its namesake, then by the length of their chain of imports and by all they import.
 
-    A file that is not Python is reached by the tests that name it, with or without its suffix.
+    A file that is not Python is reached by its namesake, and by the tests that name it, with or without its suffix.
     """
     folder, name = os.path.split(file)
-    namesake, found = os.path.join("tests", folder.removeprefix("icl").strip("/"), f"test_{name}"), []
+    namesake = os.path.join("tests", folder.removeprefix("icl").strip("/"), f"test_{Path(name).stem}.py")
+    found = []
     named = re.compile(rf'\b{re.escape(name)}\b|"{re.escape(Path(name).stem)}"')
     for test in tracked(root):
         if re.fullmatch(r"tests/(.*/)?test_\w+\.py", test) and not LEFT_OUT.fullmatch(test):

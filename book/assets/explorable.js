@@ -39,6 +39,7 @@
   const WIDTH = 340, HEIGHT = 240, EDGE = { left: 44, right: 14, top: 26, bottom: 38 };
   const FRAME = { left: EDGE.left, right: WIDTH - EDGE.right, top: EDGE.top, bottom: HEIGHT - EDGE.bottom };
   const PAUSE = 400; // ms without a move before the address is rewritten and the numbers are read out
+  const FRAME_TIME = 350; // ms for one step of a film, shorter than PAUSE: numbers are read out at its end
   const REACH = 20; // how far from a point it is still taken hold of, in units of the panel
 
   // ---- numbers -----------------------------------------------------------------------------------------------------
@@ -104,8 +105,39 @@
     };
   }
 
+  /* How much of some curves lies in a box: their points in cells of two units, summed from the corner. */
+  const CELL = 2, ACROSS = WIDTH / CELL, DOWN = HEIGHT / CELL;
+  function inkMap(curves) {
+    const cells = new Uint8Array(ACROSS * DOWN), sums = new Uint32Array((ACROSS + 1) * (DOWN + 1));
+    for (const points of curves) {
+      points.forEach((p, i) => {
+        const before = p && points[i - 1];
+        if (!before) return;
+        const top = (v) => Math.min(Math.max(v, FRAME.top - 9), FRAME.bottom + 9), [y0, y1] = [before[1], p[1]].map(top);
+        const steps = Math.max(1, Math.ceil(Math.hypot(p[0] - before[0], y1 - y0)));
+        for (let s = 0; s <= steps; s++) {
+          const column = Math.floor((before[0] + ((p[0] - before[0]) * s) / steps) / CELL), row = Math.floor((y0 + ((y1 - y0) * s) / steps) / CELL);
+          if (column >= 0 && column < ACROSS && row >= 0 && row < DOWN) cells[row * ACROSS + column] = 1;
+        }
+      });
+    }
+    for (let row = 0; row < DOWN; row++) {
+      for (let column = 0, sum = 0; column < ACROSS; column++) {
+        sum += cells[row * ACROSS + column];
+        sums[(row + 1) * (ACROSS + 1) + column + 1] = sums[row * (ACROSS + 1) + column + 1] + sum;
+      }
+    }
+    const to = (v, most) => Math.min(Math.max(Math.round(v / CELL), 0), most);
+    return ({ left, top, width, height }) => {
+      const [x0, x1] = [left, left + width].map((v) => to(v, ACROSS)), [y0, y1] = [top, top + height].map((v) => to(v, DOWN));
+      const sum = (x, y) => sums[y * (ACROSS + 1) + x];
+      return sum(x1, y1) - sum(x0, y1) - sum(x1, y0) + sum(x0, y0);
+    };
+  }
+
   function Plot(node, id, { title, x, y }) {
     const X = scale(x, FRAME.left, FRAME.right), Y = scale(y, FRAME.bottom, FRAME.top), labels = [], handles = [];
+    const drawn = []; // of every curve its points, for labels to stay off
     const fromX = back(x, FRAME.left, FRAME.right), fromY = back(y, FRAME.bottom, FRAME.top);
     const clip = svg("clipPath", { id });
     clip.append(svg("rect", { x: FRAME.left, y: FRAME.top - 2, width: FRAME.right - FRAME.left + 2,
@@ -132,23 +164,18 @@
     const style = ({ colour = "ink", dashed, thin, pale }) =>
       ["ink-" + colour, dashed && "dashed", thin && "thin", pale && "pale"].filter(Boolean).join(" ");
 
-    const note = (a, b, { label, colour = "ink", place }) => labels.push({ x: a, y: b, text: label, colour, place });
+    /* A label stands at one of `spots`, the first of them the one that is wished for; `ink` is what it names. */
+    const note = (spots, ink, { label, colour = "ink", place }) => labels.push({ spots, ink, text: label, colour, place });
 
     function line(xs, ys, options = {}) {
-      let d = "", pen = false;
-      xs.forEach((v, i) => {
-        const ok = drawable(v, ys[i]);
-        if (ok) d += (pen ? "L" : "M") + at(v, ys[i]).map((c) => c.toFixed(2)).join(" ");
-        pen = ok;
-      });
+      const points = xs.map((v, i) => (drawable(v, ys[i]) ? at(v, ys[i]) : null));
+      const d = points.map((p, i) => (p ? (points[i - 1] ? "L" : "M") + p.map((c) => c.toFixed(2)).join(" ") : "")).join("");
       curves.append(svg("path", { d, class: `line ${style(options)}` }));
+      const ink = drawn.push(points) - 1;
       if (!options.label) return;
-      let best = -1;
-      xs.forEach((v, i) => {
-        if (!inside(v, ys[i])) return;
-        if (best < 0 || options.at === undefined || Math.abs(X(v) - X(options.at)) < Math.abs(X(xs[best]) - X(options.at))) best = i;
-      });
-      if (best >= 0) note(X(xs[best]), Y(ys[best]), options);
+      const wish = options.at === undefined ? FRAME.right : X(options.at);
+      const spots = points.filter((p, i) => p && inside(xs[i], ys[i])).sort((p, q) => Math.abs(p[0] - wish) - Math.abs(q[0] - wish));
+      if (spots.length) note(spots, ink, options);
     }
 
     function band(xs, low, high, options = {}) {
@@ -162,10 +189,12 @@
     function rule({ x: a, y: b }, options = {}) {
       const d = a === undefined ? `M${FRAME.left} ${Y(b)}H${FRAME.right}` : `M${X(a)} ${FRAME.top}V${FRAME.bottom}`;
       curves.append(svg("path", { d, class: `line ${style({ thin: true, ...options })}` }));
-      if (!options.label) return;
-      const place = a === undefined ? [options.at === undefined ? FRAME.right : X(options.at), Y(b)] : [X(a), FRAME.top + 12];
-      if (place[0] >= FRAME.left - 1 && place[0] <= FRAME.right + 1 && place[1] >= FRAME.top - 1 && place[1] <= FRAME.bottom + 1)
-        note(...place, options);
+      const flat = a === undefined, low = flat ? FRAME.left : FRAME.top, high = flat ? FRAME.right : FRAME.bottom;
+      const points = Array.from({ length: 41 }, (_, i) => low + ((high - low) * i) / 40).map((c) => (flat ? [c, Y(b)] : [X(a), c]));
+      const ink = drawn.push(points) - 1, wish = flat ? (options.at === undefined ? FRAME.right : X(options.at)) : FRAME.top + 12;
+      const seen = ([left, top]) => left >= FRAME.left - 1 && left <= FRAME.right + 1 && top >= FRAME.top - 1 && top <= FRAME.bottom + 1;
+      const far = (p) => Math.abs(p[flat ? 0 : 1] - wish), spots = points.filter(seen).sort((p, q) => far(p) - far(q));
+      if (options.label && spots.length) note(spots, ink, options);
     }
 
     function point(a, b, options = {}) {
@@ -175,29 +204,44 @@
         words.append(svg("circle", { cx: X(a), cy: Y(b), r: 10, class: `grab ${style(options)}` }));
       }
       words.append(svg("circle", { cx: X(a), cy: Y(b), r: 4.5, class: `point ${style(options)}` }));
-      if (options.label) note(X(a), Y(b), options);
+      const dot = [[-4, -4], [4, 4], [4, -4], [-4, 4], [-4, -4]].map(([right, down]) => [X(a) + right, Y(b) + down]);
+      const ink = drawn.push(dot) - 1;
+      if (options.label) note([0, 12, -12, 24, -24].map((aside) => [X(a) + aside, Y(b)]), ink, options);
     }
 
-    /* Direct labels, once all curves are drawn: beside their place, the first of a few offsets at which a label hides no
-       other; the page's ground shines around the letters, so that a curve behind them does no harm. */
+    /* Direct labels, once all curves are drawn. Of all places along what a label names, on either side of it, it takes
+       the one where it hides no other label and no curve, is nearest to its own and not far from where it is wished. */
     function finish() {
-      const taken = [];
-      for (const { x: a, y: b, text, colour, place } of labels) {
+      const maps = drawn.map((points) => inkMap([points])), all = inkMap(drawn), taken = [];
+      for (const { spots, ink, text, colour, place } of labels) {
         const node = svg("text", { class: `label ink-${colour}` }, text);
         words.append(node);
         const width = node.getComputedTextLength() || 6 * text.length;
-        const clamp = (left) => Math.min(Math.max(left, FRAME.left + 4), FRAME.right - width);
-        const spots = { above: [[-width / 2, -7], [-width / 2, -21]], below: [[-width / 2, 17], [-width / 2, 31]],
-          right: [[9, 4], [9, -9], [9, 17]], left: [[-width - 9, 4], [-width - 9, -9], [-width - 9, 17]] };
-        const order = [spots[place] || spots.above, ...Object.values(spots), [[-width / 2, -35], [-width / 2, 45]]];
-        const boxes = order.flat().map(([dx, dy]) => ({ left: clamp(a + dx), top: b + dy - 11, width }));
-        const free = (box) => box.top >= FRAME.top - 8 && box.top + 14 <= FRAME.bottom &&
-          taken.every((t) => box.left + width < t.left || t.left + t.width < box.left ||
-            box.top + 13 < t.top || t.top + 13 < box.top);
-        const box = boxes.find(free) || boxes[0];
-        taken.push(box);
-        node.setAttribute("x", box.left.toFixed(1));
-        node.setAttribute("y", (box.top + 11).toFixed(1));
+        const sides = { above: [-width / 2, -18], below: [-width / 2, 6], right: [8, -7], left: [-width - 8, -7] };
+        const order = [place || "above", ...Object.keys(sides).filter((side) => side !== (place || "above"))];
+        let best;
+        const stride = Math.max(1, Math.floor(spots.length / 40));
+        spots.forEach(([x, y], i) => {
+          if (i % stride) return;
+          order.forEach((side, k) => [0, 6, 14, 26, 40].forEach((away) => {
+            const [right, down] = sides[side], out = { above: [0, -1], below: [0, 1], right: [1, 0], left: [-1, 0] }[side];
+            const left = Math.min(Math.max(x + right + away * out[0], FRAME.left + 4), FRAME.right - width);
+            const box = { left, top: y + down + away * out[1], width, height: 12 };
+            if (box.top < FRAME.top - 6 || box.top + 13 > FRAME.bottom) return;
+            const hidden = taken.filter((t) => left - 2 < t.left + t.width && t.left < left + width + 2 &&
+              box.top < t.top + 12 && t.top < box.top + 12).length;
+            const tight = { left: left - 1, top: box.top - 1, width: width + 2, height: 15 };
+            const near = { left: left - 9, top: box.top - 7, width: width + 18, height: 27 };
+            const own = maps[ink](near), others = all(near) - own; // it is read as the name of the nearest curve
+            const far = Math.hypot(x - spots[0][0], y - spots[0][1]);
+            const cost = 1e4 * hidden + 20 * all(tight) + 2 * others + (own ? 0 : 90) + 0.1 * far + 0.5 * away + 3 * k;
+            if (!best || cost < best.cost) best = { ...box, cost };
+          }));
+        });
+        best = best || { left: Math.min(spots[0][0], FRAME.right - width), top: Math.max(spots[0][1] - 18, FRAME.top - 6) };
+        taken.push({ ...best, width });
+        node.setAttribute("x", best.left.toFixed(1));
+        node.setAttribute("y", (best.top + 10).toFixed(1));
       }
     }
     return { line, band, rule, point, finish, handles };
@@ -326,7 +370,37 @@
       return [...state.keys()][0]?.startsWith(`${name}.`);
     }
 
+    /* A slider as a film: to its end, or from there back; the buttons beside go one step. */
+    function film(buttons) {
+      const control = controls.find(({ name }) => name === buttons.dataset.film), play = buttons.querySelector("[data-play]");
+      const words = play.textContent, last = control.values.length - 1, at = () => Number(control.input.value);
+      let clock;
+      const name = () => { play.textContent = clock ? "Pause" : at() === last ? words.replace("Play", "Play back") : words; };
+      const stop = () => { clearInterval(clock); clock = undefined; name(); };
+      play.addEventListener("click", () => {
+        if (clock) return stop();
+        const step = at() === last ? -1 : 1;
+        clock = setInterval(() => {
+          set(control, at() + step);
+          moved();
+          if (at() === 0 || at() === last) stop();
+        }, FRAME_TIME);
+        name();
+      });
+      for (const one of buttons.querySelectorAll("[data-step]")) {
+        one.addEventListener("click", () => {
+          stop();
+          set(control, Math.min(Math.max(at() + Number(one.dataset.step), 0), last));
+          moved();
+          name();
+        });
+      }
+      box.addEventListener("input", stop); // whoever takes a slider has it
+      box.querySelector("[data-reset]").addEventListener("click", stop);
+    }
+
     controls.forEach(({ input }) => input.addEventListener("input", moved));
+    box.querySelectorAll("[data-film]").forEach(film);
     panels.forEach(draggable);
     box.querySelector("[data-reset]").addEventListener("click", () => { controls.forEach(toStart); moved(); });
     box.querySelector("[data-copy]").addEventListener("click", async () => {

@@ -7,8 +7,9 @@ from icl.comparison.algorithms import Family, exact_risk
 from icl.comparison.fitting import farness
 from icl.comparison.layers import look_inside
 from icl.comparison.measure import Measured, everything, fitted, measure
-from icl.comparison.models import as_model, ask
+from icl.comparison.models import ask
 from icl.comparison.questions import Law, Questions
+from icl.comparison.recognition import as_model
 from icl.comparison.table import ERRORS, Comparison, Row, prompts_needed
 from icl.comparison.trial import check
 from icl.comparison.words import ROUNDING
@@ -34,7 +35,7 @@ def compare(
     """Which algorithm a model is, on fresh prompts of a law.
 
     model : predict(X (P, n, d), y (P, n), x_query (P, d)) → (P,), a torch module, an estimator with fit and predict, a
-    model of `icl.comparison.adapters`; see `icl.comparison.models.as_model`. law : a PromptLaw, a TargetLaw or a
+    model of `icl.comparison.adapters`; see `icl.comparison.recognition.as_model`. law : a PromptLaw, a TargetLaw or a
     SequenceLaw. prompts : how many; queries : asked of each, where the model answers one at a time. rng : a generator
     or a seed. inside : whether to look at the layers of a model that shows its `states`.
 

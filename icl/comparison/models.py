@@ -1,12 +1,11 @@
 """Models of any make behind one face: what a reader brings, and adapters for the common ways to lay out a prompt.
 
 A `Model` answers either *queries*, (X, y, queries) → (P, R), or *positions*, (X, y) → (P, T), the answer at a pair from
-the pairs before it. `as_model` tells by itself for functions, torch modules and estimators; where a model reads tokens,
-one of the adapters lays them out. Nothing here imports torch before a model does.
+the pairs before it. Where a model reads tokens, one of the adapters lays them out. Nothing here imports torch before a
+model does.
 """
 
 import copy
-import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl.comparison.questions import Law, Positions, Queries, Questions
-from icl.validation import InputError
 
 
 @dataclass(frozen=True)
@@ -85,39 +83,6 @@ class Caller:
             return self.function(*(torch.from_numpy(np.ascontiguousarray(array)).to(kind) for array in arrays))
 
 
-def as_model(model, name: str | None = None) -> Model:
-    """What a reader brings, as a `Model`.
-
-    An object with `fit` and `predict` is an estimator, fitted anew to each prompt. Anything else is called: with (X, y)
-    if it takes two arguments and so answers every prefix, with (X, y, x_query) if it takes three, or with many queries
-    at once if the third is called `queries`, or with token matrices if it takes one argument that is called E, as this
-    book's linear attention does. Its methods `states` and `norm`, if it has them, are kept. Raises
-    InputError for anything else.
-    """
-    if isinstance(model, Model):
-        return model
-    if hasattr(model, "fit") and hasattr(model, "predict"):
-        return estimator(model, name)
-    if isinstance(model, type) or not callable(model):
-        raise InputError(
-            f"a model must be a function predict(X, y, x_query), a torch module or an object with fit and predict, not"
-            f" {model.__name__ if isinstance(model, type) else type(model).__name__}; give an instance, not a class."
-        )
-    takes = _arguments(model)
-    if takes == ["E"]:
-        from icl.comparison.adapters import columns  # it needs torch, which such a model has loaded
-
-        return columns(model, name)
-    if len(takes) == 2:
-        return every_prefix(model, name)
-    if len(takes) == 3:
-        return (many_queries if takes[2].endswith("queries") else single_query)(model, name)
-    raise InputError(
-        f"a model takes (X, y, x_query), or (X, y) if it answers at every pair, not {len(takes)} arguments"
-        f" ({', '.join(takes)}); wrap it in a function that does, or in an adapter of icl.comparison.adapters."
-    )
-
-
 def single_query(predict: Callable, name: str | None = None) -> Model:
     """Of predict(X (P, n, d), y (P, n), x_query (P, d)) → (P,): every query is asked with its context, alone."""
     call = Caller(predict)
@@ -165,19 +130,6 @@ def _inside(model):
     owner = model if torch is not None and isinstance(model, torch.nn.Module) else None
     states = getattr(model, "states", None)
     return (Caller(states, owner).raw, getattr(model, "norm", None)) if callable(states) else (None, None)
-
-
-def _arguments(function) -> list[str]:
-    """The names of the arguments that it must be given, in order."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(function, torch.nn.Module):
-        function = function.forward
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return ["X", "y", "x_query"]  # built into Python: what it takes cannot be looked up
-    return [p.name for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
 
 
 def _name(model) -> str:

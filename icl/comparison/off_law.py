@@ -13,8 +13,9 @@ from icl import progress as shown
 from icl.comparison.algorithms import Family
 from icl.comparison.compare import QUERIES
 from icl.comparison.measure import Measured, measure
-from icl.comparison.models import as_model, ask
+from icl.comparison.models import ask
 from icl.comparison.questions import Law, SequenceLaw, sequences
+from icl.comparison.recognition import as_model
 from icl.comparison.table import Comparison
 from icl.estimates import Estimate
 from icl.files import csv_text

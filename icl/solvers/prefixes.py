@@ -16,6 +16,7 @@ square the condition number, so they are formed and decomposed in float64 whatev
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,12 +40,12 @@ class Prefixes:
     weights: np.ndarray
     dtype: np.dtype
 
-    @property
+    @cached_property
     def largest(self) -> np.ndarray:
         """λ_max of each prefix, (B, T); 0 for the empty one."""
         return self.eigenvalues.max(-1)
 
-    @property
+    @cached_property
     def inverse_weights(self) -> np.ndarray:
         """c_i / λ_i, (B, T, d), 0 where λ_i = 0: the terms of the least-squares prediction."""
         return np.divide(self.weights, self.eigenvalues, out=np.zeros_like(self.weights), where=self.eigenvalues > 0)

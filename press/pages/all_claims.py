@@ -29,10 +29,7 @@ def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
     with style():
         figure, axis = canvas(width=5.2, height=4.2)
         axis.plot([low, high], [low, high], color=INK, linewidth=0.8, zorder=1)
-        axis.annotate(
-            "measured = predicted", (0.97, 0.97), xycoords="axes fraction", xytext=(-34, -14),
-            textcoords="offset points", ha="right", fontsize=10,
-        )  # fmt: skip
+        axis.annotate("measured = predicted", (0.98, 0.52), xycoords="axes fraction", ha="right", fontsize=10)
         if not inside.all():
             text = "beyond the frame:\n" + "\n".join(shown[k].id for k in np.flatnonzero(~inside))
             axis.annotate(text, (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=9)
@@ -65,22 +62,23 @@ def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
     return Figure("all_claims", figure, columns, alt, method="trained")
 
 
-def explorable(svg: str, claims: Iterable[Claim]) -> str:
-    """The picture for the front page: each mark says its claim and is reached by arrow keys, one stop in all.
+def explorable(drawings: list[str], claims: Iterable[Claim]) -> str:
+    """The picture for the front page: each mark says its claim and is reached by arrow keys, one stop in a drawing.
 
     `book/assets/claims_picture.js` writes what the mark under pointer or focus says below the picture.
     """
     labels = {_card(claim): _label(claim) for claim in claims if claim.verdict != NOT_RUN}
-    stops = iter(["0"])  # the first mark is the tabulator's stop
 
     def link(found: re.Match) -> str:
         label, at = labels[html.unescape(found[1])], found[1].removeprefix(_CARDS)
-        return f'<a href="claims.html{at}" tabindex="{next(stops, "-1")}" aria-label="{label}"'
+        return f'<a href="claims.html{at}" tabindex="-1" aria-label="{label}"'
 
-    svg = re.sub(rf'<a xlink:href="({re.escape(_CARDS)}#[^"]*)"( target="_blank")?', link, svg)
-    svg = svg.replace('role="img"', 'role="group"', 1)
+    linked = [re.sub(rf'<a xlink:href="({re.escape(_CARDS)}#[^"]*)"( target="_blank")?', link, svg) for svg in drawings]
+    groups = [
+        svg.replace('role="img"', 'role="group"', 1).replace('tabindex="-1"', 'tabindex="0"', 1) for svg in linked
+    ]
     script = '<script defer src="../_static/claims_picture.js"></script>'
-    return f'<div class="icl-all-claims">{svg}<p aria-hidden="true"></p></div>{script}'
+    return f'<div class="icl-all-claims">{"".join(groups)}<p aria-hidden="true"></p></div>{script}'
 
 
 def _card(claim: Claim) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from icl.figures import NARROW
 from press.finished import FinishedChapter
 from press.pages import moved
 from press.pages.claim_cards import cell_anchor, strip_list
+from press.pages.glyphs import lightened
 from press.pages.opening import opened
 from press.pages.panels import drawn
 
@@ -17,11 +19,15 @@ from press.pages.panels import drawn
 def chapter_page(chapter: FinishedChapter) -> nbformat.NotebookNode:
     """The notebook that Jupyter Book reads; the chapter's own stays as it is."""
     notebook = nbformat.from_dict(chapter.notebook)
-    notebook.cells = [_glue_cell(chapter), *opened(_linked(notebook.cells, chapter), chapter)]
+    both = {name: [texts["svg"], texts[NARROW]] for name, texts in chapter.figures.items()}
+    letters, light = lightened([svg for pair in both.values() for svg in pair])
+    drawings = {name: light[2 * k : 2 * k + 2] for k, name in enumerate(both)}
+    top, *rest = opened(_linked(notebook.cells, chapter), chapter)
+    notebook.cells = [_glue_cell(chapter, drawings), top, new_markdown_cell(letters, id="letters"), *rest]
     return notebook
 
 
-def _glue_cell(chapter: FinishedChapter) -> nbformat.NotebookNode:
+def _glue_cell(chapter: FinishedChapter, drawings: dict[str, list[str]]) -> nbformat.NotebookNode:
     """A hidden cell whose outputs are the numbers and figures that the page's prose pastes."""
     ledger = chapter.ledger
     numbers = {name: value for name, value in ledger["parameters"].items() if not isinstance(value, str)}
@@ -32,7 +38,7 @@ def _glue_cell(chapter: FinishedChapter) -> nbformat.NotebookNode:
                 numbers[f"{claim['id']}.{key}"] = claim[key]
     outputs = [_glued(name, {"text/plain": repr(value)}) for name, value in numbers.items()]
     for name, entry in ledger["figures"].items():
-        figure = framed(chapter.figures[name]["svg"], chapter.name, name)
+        figure = framed("".join(drawings[name]), chapter.name, name)
         outputs.append(_glued(f"fig-{name}", {"text/html": figure, "text/plain": entry["alt"]}))
     cell = new_code_cell("", outputs=outputs, execution_count=None, metadata={"tags": ["remove-cell"]})
     cell.id = "glue"
@@ -48,15 +54,13 @@ def _glued(name: str, data: dict) -> nbformat.NotebookNode:
     )
 
 
-def framed(svg: str, folder: str, name: str) -> str:
-    """A figure with the links to its numbers and its file."""
+def framed(drawings: str, folder: str, name: str) -> str:
+    """A figure, drawn for a wide and for a narrow column, with the links to its numbers and its file."""
     links = " · ".join(
         f'<a href="../data/{folder}/{name}.{suffix}" download>{label}</a>'
         for suffix, label in (("csv", "data (CSV)"), ("svg", "picture (SVG)"))
     )
-    width = re.search(r'<svg[^>]*\bwidth="([\d.]+pt)"', svg)  # a phone's style sheet shrinks the figure only so far
-    style = f' style="--icl-width: {width[1]}"' if width else ""
-    return f'<div class="icl-frame"{style}>{svg}<p class="icl-links">{links}</p></div>'
+    return f'<div class="icl-frame">{drawings}<p class="icl-links">{links}</p></div>'
 
 
 def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Iterator[nbformat.NotebookNode]:
@@ -79,4 +83,16 @@ def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Ite
                 output.data["text/html"] = strip_list(claims, chapter)
             if "data-explorable=" in table:
                 output.data["text/html"] = drawn(table)
+        if cell.cell_type == "markdown" and "{glue:figure}" in cell.source:
+            cell.source = _CAPTION.sub(lambda block: _SIDE.sub(_sides, block[0]), cell.source)
         yield cell
+
+
+# Panels that stand side by side stand below each other in a narrow column, and the caption says so.
+_CAPTION = re.compile(r"^```\{glue:figure\}.*?^```", flags=re.M | re.S)
+_SIDE = re.compile(r"\b(Left|Right)(?=[:,])")
+
+
+def _sides(found: re.Match) -> str:
+    below = {"Left": "Above", "Right": "Below"}[found[1]]
+    return f'<span class="icl-beside">{found[1]}</span><span class="icl-below">{below}</span>'

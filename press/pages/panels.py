@@ -7,6 +7,7 @@ import html
 import json
 import re
 import subprocess
+from functools import cache
 
 from playwright._impl._driver import compute_driver_executable
 
@@ -17,6 +18,7 @@ _CONFIG = re.compile(r'<script type="application/json">(.*?)</script>', flags=re
 _PANEL = re.compile(r'(<svg viewBox="0 0 340 240"[^>]*>)</svg>')
 
 
+@cache
 def drawn(page: str) -> str:
     """The HTML of an explorable with its panels drawn; raises WorkflowError where its script fails."""
     name = re.findall(r'src="\.\./_static/(\w+)\.js"', page)[-1]  # the chapter's script comes last

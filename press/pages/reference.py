@@ -14,7 +14,7 @@ _ROOMS = {
     "Transformers built by hand": ["constructions"],
     "Training and searching": ["training", "optimisers", "settling", "search", "last_steps", "checkpoints"],
     "Measuring": ["estimates", "probes", "randomness", "parallel", "progress"],
-    "Figures and sliders": ["figures", "explorables"],
+    "Figures and sliders": ["figures", "narrow", "explorables"],
     "The ledger, for chapters": ["claims", "ledger", "parameters"],
     "Files and input": ["files", "validation"],
 }

@@ -72,7 +72,7 @@ def allowed_text(claim: Claim) -> str:
 
 def _middle(claim: Claim) -> str:
     if claim.verdict == NOT_RUN:
-        return f'<span class="icl-allowed">{html.escape(claim.reason)}</span>'
+        return f'<span class="icl-reason">{html.escape(claim.reason)}</span>'
     return f'{strip(claim)}<span class="icl-allowed">{allowed_text(claim)}</span>'
 
 

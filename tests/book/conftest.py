@@ -10,6 +10,11 @@ from press.layout import HTML
 from press.stage import pages
 
 
+def pytest_collection_modifyitems(items):
+    """The PDF first: its one fixture takes a minute of one core, and last it would leave the other idle."""
+    items.sort(key=lambda item: item.path.name != "test_pdf.py")
+
+
 @pytest.fixture(scope="session")
 def soups():
     """Every page of the table of contents, parsed, by name."""
@@ -29,8 +34,21 @@ def browser(request):
 
 @pytest.fixture(scope="module", params=DEVICES)
 def visitor(browser, request):
-    """A browser context of one device."""
+    """A browser context of one device, whose pages keep in `wrong` what went wrong."""
     context = light(browser, request.param)
     context.phone = request.param == "phone"
     yield context
     context.close()
+
+
+@pytest.fixture(scope="module")
+def _sheet(visitor):
+    return visitor.new_page()
+
+
+@pytest.fixture
+def sheet(_sheet):
+    """An empty page: the same for all tests, for a page's first address takes twice as long to load as the next."""
+    _sheet.goto("about:blank")
+    _sheet.wrong.clear()
+    return _sheet

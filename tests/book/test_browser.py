@@ -1,11 +1,10 @@
 """The built book in headless Chromium, opened from the disk: desktop and phone, light and dark."""
 
 import re
-from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import contrast
+from browser import contrast, light, listen
 
 from icl.chapters import CHAPTERS, read_all
 from icl.ledger import claims_of
@@ -32,68 +31,67 @@ _WATCH_SHIFTS = """
   }).observe({ type: 'layout-shift', buffered: true });
 """
 # Of what a page has by the thousand, and all alike, the first of each kind stays; what is inside a figure or a drawn
-# equation has no roles, and figures are checked as a whole. Four in five elements go, and minutes with them. All is
+# equation has no roles, and figures are checked as a whole. Nine in ten elements go, and minutes with them. All is
 # looked at before anything goes: each look after a change would lay the whole page out anew.
 _THIN_OUT = """() => {
   const seen = new Set();
+  const first = (kind) => !seen.has(kind) && !!seen.add(kind);
   const alike = [...document.querySelectorAll("pre span[class]")].filter((token) => {
     const kind = token.className + getComputedStyle(token.closest("pre")).backgroundColor;
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
-    if (seen.has(kind) || !judged || !token.checkVisibility({ checkVisibilityCSS: true })) return true;
-    seen.add(kind);
-    return false;
+    return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
   });
-  const rows = [...document.querySelectorAll(".icl-card, tbody tr, article dl.py, nav li li")].filter((row) => {
-    const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg"));
-    const kind = getComputedStyle(row).backgroundColor + parts.map((e) => e.tagName + e.className).join();
-    return seen.has(kind) || !seen.add(kind);
+  const many = ".icl-card, .icl-claims details, tbody tr, article dl.py, nav li li";
+  const plain = "article li, article p:not(.icl-links), article div.cell"; // links let a figure scroll
+  const rows = [...document.querySelectorAll(`${many}, ${plain}`)].filter((row) => {
+    const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg, pre"));
+    const kinds = new Set([row, ...parts].map((e) => e.tagName + e.className + (e.getAttribute("role") ?? "")));
+    const { color, backgroundColor } = getComputedStyle(row);
+    const kind = color + backgroundColor + [...kinds].sort().join();
+    return (row.matches(many) || !row.querySelector("[id]")) && !first(kind);
   });
+  const formulas = [...document.querySelectorAll("mjx-container")].filter(
+    (e) => !first(e.getAttribute("tabindex") + e.getAttribute("display") + getComputedStyle(e).color)
+  );
+  const drawn = document.querySelectorAll("svg.icl-figure > g, mjx-container > svg > *");
   for (const token of alike) token.replaceWith(...token.childNodes);
-  for (const row of rows) row.remove();
-  for (const spoken of [...document.querySelectorAll("mjx-assistive-mml")].slice(20)) spoken.replaceChildren();
-  for (const drawn of document.querySelectorAll("svg.icl-figure > g, mjx-container > svg > *")) drawn.remove();
+  for (const formula of formulas) (formula.closest("span.math, div.math") ?? formula).replaceWith("formula");
+  for (const gone of [...rows, ...drawn]) gone.remove();
 }"""
-_AXE = dict(
-    options={"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
-)
-# The theme preloads its icon font in a way that browsers refuse for files, then loads it by its style sheet; and it
-# declares one variable twice. Neither is ours, and nothing is missing from the page.
-_THEME = ("webfonts/fa-", "THEBE_JS_URL")
-
-
-@pytest.fixture(params=SETTINGS)
-def page(browser, request):
-    """A page that records console errors, uncaught exceptions and requests that leave the disk."""
-    with _watched(browser, request.param) as page:
-        yield page
+_STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+_AXE = dict(options={"resultTypes": ["violations"], "runOnly": _STANDARDS, "preload": False})  # no fetching from a disk
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
-def first_chapter(browser, request):
-    """Chapter 1, opened once for the tests that look at it."""
-    with _watched(browser, request.param) as page:
-        open_page(page, "notebooks/01_one_step_gd")
-        yield page
-
-
-@contextmanager
-def _watched(browser, setting):
-    context = browser.new_context(**SETTINGS[setting])
+def watched(browser, request):
+    """A context whose pages record console errors, uncaught exceptions and requests that leave the disk."""
+    context = browser.new_context(**SETTINGS[request.param])
     context.add_init_script(_WATCH_SHIFTS)
-    page = context.new_page()
-    page.set_default_timeout(120_000)
-    page.complaints, page.outside = [], []
-
-    def console(message):
-        words = f"{message.text} {message.location.get('url', '')}"
-        if message.type in ("error", "warning") and not any(known in words for known in _THEME):
-            page.complaints.append(words)
-
-    page.on("console", console)
-    page.on("pageerror", lambda error: page.complaints.append(str(error)) if "THEBE_JS_URL" not in str(error) else None)
-    page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else page.outside.append(r.url))
-    yield page
+    context.set_default_timeout(120_000)
+    context.on("page", listen)
+    yield context
     context.close()
+
+
+@pytest.fixture(scope="module")
+def one_page(watched):
+    return watched.new_page()
+
+
+@pytest.fixture
+def page(one_page):
+    """The page of all tests, for a new one takes as long to begin as to load; nothing of the last test is on it."""
+    one_page.goto("about:blank")
+    one_page.wrong.clear()
+    return one_page
+
+
+@pytest.fixture(scope="module")
+def first_chapter(watched):
+    """Chapter 1, opened once for the tests that look at it."""
+    page = watched.new_page()
+    open_page(page, "notebooks/01_one_step_gd")
+    return page
 
 
 def open_page(page, name):
@@ -106,8 +104,7 @@ def open_page(page, name):
 @pytest.mark.parametrize("name", pages())
 def test_page_is_whole(page, name):
     open_page(page, name)
-    assert page.outside == [], "a request left the page"
-    assert page.complaints == [], "the console complained"
+    assert page.wrong == [], "the console complained, or a request left the disk"
     raw = page.locator("span.math, div.math")
     rendered = page.locator("mjx-container")
     assert rendered.count() >= raw.count() > 0 or raw.count() == 0, "an equation was not rendered"
@@ -134,11 +131,37 @@ def test_page_is_whole(page, name):
 
 def test_figures_are_seen_on_both_grounds(first_chapter):
     ground, ink, box = first_chapter.evaluate(
-        """() => { const svg = document.querySelector('svg.icl-figure');
+        """() => { const svg = [...document.querySelectorAll('svg.icl-figure')].find((one) => one.checkVisibility());
                    return [getComputedStyle(document.body).backgroundColor, getComputedStyle(svg).color,
                            svg.getBoundingClientRect().width]; }"""
     )
     assert contrast(ground, ink) > 7 and box > 300
+
+
+def test_figures_and_claims_are_read_on_a_phone_without_swiping(browser):
+    """A figure is drawn twice, for a wide and a narrow column; one is seen, its letters 9 px high or more."""
+    context = light(browser, "phone")
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    letters = """svg => [...svg.querySelectorAll("g[transform*=scale]:not(g[transform*=scale] *)")].map((word) => {
+        const m = word.getScreenCTM(); return 100 * Math.hypot(m.a, m.b); })"""  # a letter is 100 units high
+    seen = 0
+    for name in pages():
+        page.goto((HTML / f"{name}.html").as_uri())
+        names = page.locator(".icl-strip summary code").evaluate_all("all => all.map((id) => id.offsetHeight)")
+        assert max(names, default=0) < 60, f"{name}: a claim's id has room for words beside its verdict"
+        for frame in page.locator(".icl-frame").all():
+            if not frame.locator("svg.icl-figure").count() or not frame.is_visible():
+                continue
+            drawings = frame.locator("svg.icl-figure:visible")
+            assert drawings.count() == 1, (name, frame.get_attribute("class"))
+            told = drawings.get_attribute("aria-label")
+            assert min(drawings.evaluate(letters)) >= 9, (name, told)
+            room = frame.evaluate("box => [box.scrollWidth - box.clientWidth, box.clientWidth]")
+            assert room[0] <= 0 and drawings.bounding_box()["width"] <= room[1] + 0.5, (name, told)
+            seen += 1
+    assert seen > 5 * len(CHAPTERS)
+    context.close()
 
 
 def test_claims_table_is_readable(first_chapter):
@@ -156,10 +179,10 @@ def test_search_finds_a_word_of_the_chapter(page):
     page.goto((HTML / "search.html").as_uri() + "?q=preconditioner")
     page.wait_for_selector("#search-results li a", timeout=15_000)
     links = page.eval_on_selector_all("#search-results li a", "links => links.map(a => a.href)")
-    assert any("notebooks/" in link or "book/" in link for link in links) and page.outside == []
+    assert any("notebooks/" in link or "book/" in link for link in links) and page.wrong == []
     page.wait_for_selector("#search-results li li .context mark")
     section = page.locator("#search-results li li:has(mark) a").first
-    assert "#" in section.get_attribute("href") and page.complaints == []
+    assert "#" in section.get_attribute("href") and page.wrong == []
     assert "precondition" in page.locator("#search-results li li .context mark").first.inner_text().lower()
     section.click()
     page.wait_for_function("document.getElementById(decodeURIComponent(location.hash.slice(1)))")
@@ -210,12 +233,12 @@ def test_a_card_leads_to_its_cell(page):
 def test_the_picture_of_all_claims_answers(page):
     """To the pointer, to arrow keys and to Enter, with the claim's numbers and the way to its card."""
     open_page(page, "book/introduction")
-    marks, line = page.locator(".icl-all-claims a"), page.locator(".icl-all-claims > p")
+    marks, line = page.locator(".icl-all-claims svg:visible a"), page.locator(".icl-all-claims > p")
     names = marks.evaluate_all("all => all.map((mark) => mark.getAttribute('aria-label'))")
     claims = {c.id for ledger in read_all(run_folder("quick")) for c in claims_of(ledger)}
     assert len(names) > 100 and {name.split(":")[0] for name in names} <= claims
-    assert page.locator(".icl-all-claims a[tabindex='0']").count() == 1, "one stop of the keyboard"
-    page.locator(".icl-all-claims a[tabindex='0']").focus()
+    assert page.locator(".icl-all-claims svg:visible a[tabindex='0']").count() == 1, "one stop of the keyboard"
+    page.locator(".icl-all-claims svg:visible a[tabindex='0']").focus()
     seen = set()
     for _ in range(5):
         page.keyboard.press("ArrowRight")
@@ -227,13 +250,13 @@ def test_the_picture_of_all_claims_answers(page):
     target = page.evaluate("document.activeElement.getAttribute('href')")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/{target}")
-    assert page.locator(f"[id='{target.partition('#')[2]}']").is_visible() and page.complaints == []
+    assert page.locator(f"[id='{target.partition('#')[2]}']").is_visible() and page.wrong == []
 
 
 def test_an_old_address_goes_on_to_the_new_page(page):
     open_page(page, f"notebooks/{moved.OLD}#fig-lstm")
     page.wait_for_url(f"**/{moved.NEW}.html#fig-lstm")
-    assert page.locator("#fig-lstm svg").count() == 1
+    assert page.locator("#fig-lstm svg:visible").count() == 1
 
 
 def test_the_map_is_for_keyboard_and_phone(page):

@@ -2,23 +2,30 @@
 
 import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import contrast, light
-from chapter_tests import WITH_EXPLORABLE, offered
+from chapter_tests import WITH_EXPLORABLE, guessed, offered
 
+from icl.chapters import CHAPTERS
+from icl.claims import measured_text
 from press.layout import HTML
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 
 
+@pytest.fixture(scope="module")
+def first_page(visitor):
+    return visitor.new_page()
+
+
 @pytest.fixture(scope="module", params=WITH_EXPLORABLE)
-def opened(visitor, request):
+def opened(first_page, request):
     """A chapter's page, opened once for all tests: its name, the page and the explorable."""
-    page, box = open_explorable(visitor, request.param)
-    yield request.param, page, box
-    page.close()
+    first_page.wrong.clear()
+    return request.param, first_page, open_explorable(first_page, request.param)
 
 
 @pytest.fixture
@@ -30,23 +37,26 @@ def explorable(opened):
     return opened
 
 
-def open_explorable(context, chapter, fragment=""):
-    """The page, its explorable in view, and what went wrong meanwhile; jumps count from the first paint on."""
-    page = context.new_page()
-    page.wrong = []
-    page.on("pageerror", lambda e: page.wrong.append(str(e)) if "THEBE_JS_URL" not in str(e) else None)
-    page.on("console", lambda m: page.wrong.append(m.text) if m.type == "error" and not _of_the_theme(m) else None)
-    page.on(
-        "request", lambda r: page.wrong.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None
-    )
+@pytest.fixture
+def desktop(browser):
+    """A new page on a desktop: its clock and its media are the test's own."""
+    context = light(browser, "desktop")
+    yield context.new_page()
+    context.close()
+
+
+def open_explorable(page, chapter, fragment=""):
+    """A chapter's explorable, drawn on this page."""
     page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri() + fragment)
     box = page.locator("[data-explorable]")
     box.locator(".line").first.wait_for(state="attached")
-    return page, box
+    return box
 
 
-def _of_the_theme(message) -> bool:
-    return "webfonts/fa-" in message.text + message.location.get("url", "")
+def addressed(page, *parts) -> str:
+    """The address behind its #, once it holds these parts: it follows a moment after the sliders."""
+    page.wait_for_function("(parts) => parts.every((part) => location.hash.includes(part))", arg=parts)
+    return page.evaluate("location.hash")
 
 
 def values(box) -> dict:
@@ -54,7 +64,7 @@ def values(box) -> dict:
     found = box.locator("input, select").evaluate_all(
         "all => all.map((f) => [f.name, f.value, document.querySelector(`output[for=${f.id}]`)?.innerText ?? null])"
     )
-    return {name: value if shown is None else float(shown) for name, value, shown in found}
+    return {name: value if shown is None else read(shown) for name, value, shown in found}
 
 
 def numbers(box) -> dict:
@@ -103,49 +113,48 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, explorable):
             slider.press(key)
         assert "NaN" not in curves(box)
         check(box, on_page)
-    page.wait_for_timeout(600)
-    assert re.search(r"\d", box.locator("[role=status]").inner_text()), "the numbers are announced"
+    said = f"[data-explorable={box.get_attribute('data-explorable')}] [role=status]"
+    page.wait_for_function("(said) => /\\d/.test(document.querySelector(said).innerText)", arg=said)  # announced
     assert page.wrong == []
 
 
-def test_a_link_restores_the_state_and_reset_undoes_it(visitor, explorable):
+def test_a_link_restores_the_state_and_reset_undoes_it(sheet, explorable):
     chapter, page, box = explorable
     start, first = values(box), numbers(box)
     name, slider = box.get_attribute("data-explorable"), box.locator("input[type=range]").last
     slider.press("PageUp" if slider.input_value() != slider.get_attribute("max") else "PageDown")
     for select in box.locator("select").all():
         select.select_option(index=select.locator("option").count() - 1)
-    page.wait_for_timeout(600)
-    moved, link = values(box), page.evaluate("location.hash")
-    assert moved != start and f"{name}.{slider.get_attribute('name')}=" in link
-    other, copy = open_explorable(visitor, chapter, link)
+    moved = values(box)
+    assert moved != start
+    link = addressed(page, *(f"{name}.{key}=" for key in moved if moved[key] != start[key]))
+    copy, other = open_explorable(sheet, chapter, link), sheet
     assert values(copy) == moved and numbers(copy) == numbers(box)
-    other.wait_for_timeout(300)
-    assert other.evaluate("scrollY") > 0 and copy.is_visible(), "the link leads to the explorable"
+    other.wait_for_function("scrollY > 0")  # the link leads to the explorable, not at once
+    assert copy.is_visible()
     copy.get_by_role("button", name="Reset").click()
-    other.wait_for_timeout(600)
-    assert values(copy) == start and numbers(copy) == first and name not in other.evaluate("location.hash")
+    other.wait_for_function("(name) => !location.hash.includes(name)", arg=name)
+    assert values(copy) == start and numbers(copy) == first
     assert page.wrong == [] and other.wrong == []
-    other.close()
 
 
-def test_another_explorable_s_state_is_left_alone(visitor):
-    page, box = open_explorable(visitor, "01_one_step_gd", "#other.k=3&one_step_gd.n=2&one_step_gd.d=%zz")
+def test_another_explorable_s_state_is_left_alone(sheet):
+    page, box = sheet, open_explorable(sheet, "01_one_step_gd", "#other.k=3&one_step_gd.n=2&one_step_gd.d=%zz")
     assert values(box)["n"] == 2 and values(box)["d"] == 5, "a damaged part is passed over"
     box.locator("input[name=sigma2]").press("End")
-    page.wait_for_timeout(600)
+    addressed(page, "one_step_gd.sigma2=20")
     assert {"other.k=3", "one_step_gd.n=2", "one_step_gd.sigma2=20"} == set(
         page.evaluate("location.hash.slice(1)").split("&")
     )
     page.evaluate("location.hash = '#one_step_gd.n=7'")
-    page.wait_for_timeout(100)
+    page.wait_for_function("document.querySelector('[data-explorable] [name=n]').value !== '2'")
     assert values(box)["n"] == 7 and values(box)["sigma2"] == 0.25
     assert page.wrong == []
 
 
-def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
+def test_the_link_is_copied_or_said_to_be_in_the_address(visitor, sheet):
     visitor.grant_permissions(["clipboard-read", "clipboard-write"])
-    page, box = open_explorable(visitor, "04_mlp_benefit")
+    page, box = sheet, open_explorable(sheet, "04_mlp_benefit")
     box.locator("input[name=beta_norm]").press("End")
     box.locator("[data-copy]").click()
     page.wait_for_timeout(700)  # the numbers, a pause after the slider, do not take the words' place
@@ -156,18 +165,17 @@ def test_the_link_is_copied_or_said_to_be_in_the_address(visitor):
         assert status == "The link is in the address bar." and "beta_norm=100" in page.evaluate("location.hash")
 
 
-def test_nothing_jumps(visitor, explorable):
+def test_nothing_jumps(sheet, explorable):
     """Every box of the explorable has the same size with and without the script, and while sliders move."""
     chapter, page, box = explorable
-    bare = visitor.new_page()
-    bare.route("**/_static/explorable.js*", lambda route: route.abort())
-    bare.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
+    sheet.route("**/_static/explorable.js*", lambda route: route.abort())
+    sheet.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
+    sheet.unroute("**/_static/explorable.js*")
     sizes = """(name) => [...document.querySelectorAll(`[data-explorable=${name}], [data-explorable=${name}] *`)]
         .filter((e) => !e.closest('svg svg, g') && e.matches('div, svg, dl, input, select, label, dd'))
         .map((e) => [e.tagName, e.offsetHeight ?? e.clientHeight])"""
     name = box.get_attribute("data-explorable")
-    without = bare.evaluate(sizes, name)
-    bare.close()
+    without = sheet.evaluate(sizes, name)
     assert page.evaluate(sizes, name) == without
     for key in ("Home", "End"):
         for slider in box.locator("input[type=range]").all():
@@ -197,8 +205,11 @@ def test_letters_are_readable_and_inside_their_panels(explorable):
     for panel in box.locator("svg").all():
         boxes = [label.bounding_box() for label in panel.locator(".label").all()]
         for one, other in combinations(boxes, 2):
-            apart = abs(one["y"] - other["y"]) > 9 or _overlap(one, other) < 1
-            assert apart, f"labels on top of each other: {panel.locator('.label').all_inner_texts()}"
+            apart = abs(one["y"] - other["y"]) > 9 or _overlap(one, other) < HALOS
+            assert apart, f"labels on top of each other: {panel.locator('.label').all_text_contents()}"
+
+
+HALOS = 4  # px: a letter's box counts the ground's stroke around it
 
 
 def _overlap(one, other) -> float:
@@ -209,57 +220,97 @@ def _overlap(one, other) -> float:
 # Chapter, panel, which of its handles, where to (in the panel's units), and the control that follows.
 DRAGGED = [
     ("01_one_step_gd", 0, 0, (120, 150), "step"),
-    ("05_gd_beta_gradient_flow", 1, 0, (60, 90), "beta_norm"),
-    ("05_gd_beta_gradient_flow", 2, 0, (260, 120), "n"),
+    ("05_gd_beta_gradient_flow", 0, 0, (120, 60), "beta_norm start"),
+    ("05_gd_beta_gradient_flow", 2, 0, (60, 90), "beta_norm"),
+    ("05_gd_beta_gradient_flow", 3, 0, (260, 120), "n"),
     ("06_newton_transformers", 2, 0, (90, 100), "k"),
 ]
 
 
 @pytest.mark.parametrize("chapter, panel, handle, to, control", DRAGGED)
-def test_a_point_of_the_picture_is_dragged(browser, chapter, panel, handle, to, control):
-    context = light(browser, "desktop")
-    page, box = open_explorable(context, chapter)
+def test_a_point_of_the_picture_is_dragged(desktop, chapter, panel, handle, to, control):
+    box = open_explorable(desktop, chapter)
     svg = box.locator(".panels svg").nth(panel)
     svg.scroll_into_view_if_needed()
     scale = svg.bounding_box()["width"] / 340
-    point = (
-        svg.locator(".grab")
-        .nth(handle)
-        .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
-    )
+    centre = "dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]"
+    stands = lambda: svg.locator(".grab").nth(handle).evaluate(centre)
+    point = stands()
     place = lambda x, y: (svg.bounding_box()["x"] + scale * x, svg.bounding_box()["y"] + scale * y)
-    before, others = values(box)[control], {k: v for k, v in values(box).items() if k != control}
-    page.mouse.move(*place(*point))
-    page.mouse.down()
+    follow = control.split()
+    mine = lambda: {name: values(box)[name] for name in follow}
+    others = lambda: {name: value for name, value in values(box).items() if name not in follow}
+    before, apart = mine(), others()
+    desktop.mouse.move(*place(*point))
+    desktop.mouse.down()
     for share in (0.3, 0.6, 1):
-        page.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
-    page.mouse.up()
-    assert values(box)[control] != before and others == {k: v for k, v in values(box).items() if k != control}
-    moved = (
-        svg.locator(".grab")
-        .nth(handle)
-        .evaluate("dot => [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]")
-    )
-    nearer = min(abs(moved[axis] - to[axis]) for axis in (0, 1))
-    assert nearer < 12, "the point has followed, as far as the slider's steps allow"
+        desktop.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
+    desktop.mouse.up()
+    assert all(mine()[name] != before[name] for name in follow) and others() == apart
+    moved = stands()
+    off = sorted(abs(moved[axis] - to[axis]) for axis in (0, 1))
+    assert off[len(follow) - 1] < 12, "the point has followed, as far as the slider's steps allow"
     after = values(box)
-    page.mouse.move(*place(*point))
+    desktop.mouse.move(*place(*point))
     assert values(box) == after, "let go"
-    page.wait_for_timeout(600)
-    assert f".{control}=" in page.evaluate("location.hash") and page.wrong == []
-    context.close()
+    addressed(desktop, *(f".{name}=" for name in follow))
+    assert desktop.wrong == []
 
 
-def test_without_javascript_the_start_stands_there(browser):
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_film_plays_forward_and_back_and_step_by_step(desktop, motion):
+    box = open_explorable(desktop, "06_newton_transformers", "#newton.k=10")
+    desktop.emulate_media(reduced_motion=motion)
+    at = lambda: values(box)["k"]
+    box.get_by_role("button", name="One layer on").press("Enter")
+    assert at() == 11
+    for expected in (10, 9):
+        box.get_by_role("button", name="One layer back").press("Enter")
+        assert at() == expected
+    play = box.locator("[data-play]")
+    assert play.is_visible() == (motion == "no-preference")
+    if play.is_visible():
+        desktop.clock.install()
+        play.press("Enter")
+        assert play.inner_text() == "Pause"
+        desktop.clock.run_for(2000)
+        assert at() == 12 and play.inner_text() == "Play back the layers", "stopped at the end"
+        play.click()
+        desktop.clock.run_for(800)
+        play.click()
+        desktop.clock.run_for(2000)
+        assert at() == 10 and play.inner_text() == "Play the layers", "stopped where it was told to"
+    assert desktop.wrong == []
+
+
+# Over a grid of the sliders: how many labels hide a curve (more than 3 units of it) or one another.
+_LABELS = (Path(__file__).parent / "labels.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("chapter", WITH_EXPLORABLE)
+def test_labels_keep_off_curves_and_off_each_other(desktop, chapter):
+    open_explorable(desktop, chapter)
+    found = desktop.evaluate(_LABELS)
+    assert found["states"] >= 12 and found["labels"] >= found["states"]
+    assert found["between"] == 0 and found["curves"] <= found["labels"] / 500, found["worst"]
+
+
+def test_without_javascript_the_start_stands_there_and_the_answer_unfolds(browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    for chapter in WITH_EXPLORABLE:
+    for chapter in CHAPTERS:
         page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
+        answer = page.locator(".icl-guess details")
+        assert not page.locator(".icl-guess input").is_visible() and answer.locator("summary").is_visible()
+        answer.locator("summary").click()
+        assert measured_text(guessed(chapter)) in answer.inner_text()
+        assert page.locator("math:visible").count() > 10
+        if chapter not in WITH_EXPLORABLE:
+            continue
         box = page.locator("[data-explorable]")
         assert box.locator(".fallback").is_visible() and not box.locator(".controls").is_visible()
         for panel in box.locator(".panels svg").all():
             assert panel.is_visible() and panel.locator("path.line").count(), "the picture at the start stands"
         assert "–" not in box.locator("[data-number]").all_inner_texts()
-        assert page.locator("math:visible").count() > 10
         assert box.bounding_box()["height"] < 900
     context.close()

@@ -85,7 +85,7 @@ def test_chapter_is_numbered_and_cross_referenced(soups, chapter):
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_figures_are_vector_have_words_and_data(soups, chapter):
     figures = read_ledger(RUN, chapter)["figures"]
-    shown = soups[f"notebooks/{chapter}"].select("figure svg.icl-figure")
+    shown = soups[f"notebooks/{chapter}"].select("figure svg.icl-figure:not(.icl-narrow)")
     assert len(shown) == len(figures) > 0, "every figure of the ledger is on the page, once"
     for svg in shown:
         assert svg["role"] == "img" and len(svg["aria-label"]) > 40
@@ -197,6 +197,16 @@ def test_claims_page_counts_all(soups):
     ledgers = read_all(RUN)
     total = sum(len(ledger["claims"]) for ledger in ledgers)
     assert f"{total} claims:" in soups["book/claims"].get_text()
+
+
+def test_no_page_runs_a_long_script(soups):
+    """At most 100 kB each, but the weights of the model that runs on the front page, MathJax and the theme's icons."""
+    known = {"live_weights.js", "tex-svg-full.js", "all.min.js"}
+    for page, soup in soups.items():
+        files = {(HTML / page).parent / tag["src"].partition("?")[0] for tag in soup.select("script[src]")}
+        assert {path.name for path in files if path.stat().st_size > 100_000} <= known, page
+        inline = [len(tag.get_text()) for tag in soup.select("script:not([src])")]
+        assert max(inline, default=0) < 100_000, page
 
 
 def test_pages_are_light(soups):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import contrast
+from browser import contrast, listen
 
 from icl.chapters.front_page import law, recipe
 from icl.theory import lines
@@ -34,26 +34,30 @@ _DRAG = """async (frames) => {
 }"""
 
 
-@pytest.fixture(params=DEVICES)
-def page(browser, request):
+@pytest.fixture(scope="module", params=DEVICES)
+def screen(browser, request):
+    """A page of one device, on which one test after the other opens the book."""
     context = browser.new_context(**DEVICES[request.param])
     context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
-    page = open_page(context)
+    page = context.new_page()
+    listen(page)
     page.phone = request.param == "phone"
     yield page
-    assert page.wrong == []
     context.close()
 
 
-def open_page(context, ready=".icl-live[data-ready]"):
-    page = context.new_page()
+@pytest.fixture
+def page(screen):
+    open_page(screen)
+    yield screen
+    assert screen.wrong == []
+
+
+def open_page(page, ready=".icl-live[data-ready]"):
     page.set_default_timeout(120_000)  # of a busy machine
-    page.wrong = []
-    page.on("pageerror", lambda e: page.wrong.append(str(e)) if "THEBE_JS_URL" not in str(e) else None)
-    page.on("request", lambda r: page.wrong.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+    page.goto("about:blank")
     page.goto((HTML / "book" / "introduction.html").as_uri())
     page.locator(ready).wait_for(state="attached")
-    return page
 
 
 def settled(page):
@@ -258,7 +262,8 @@ def test_sixty_frames_a_second(page):
 
 def test_who_wants_no_motion_sees_none(browser):
     context = browser.new_context(reduced_motion="reduce")
-    page = open_page(context)
+    page = context.new_page()
+    open_page(page)
     page.locator("[data-answer]").click()
     page.wait_for_function("document.querySelector('.icl-live').dataset.stage === 'answered'")
     assert len(page.evaluate("iclLive.times")) < 10
@@ -268,7 +273,8 @@ def test_who_wants_no_motion_sees_none(browser):
 @pytest.mark.parametrize("device", DEVICES)
 def test_without_javascript_the_picture_stands(browser, device):
     context = browser.new_context(java_script_enabled=False, **DEVICES[device])
-    page = open_page(context, ".icl-live")
+    page = context.new_page()
+    open_page(page, ".icl-live")
     stage = page.locator("svg.stage")
     assert stage.is_visible() and stage.locator(".dot").count() == 6 and stage.get_attribute("role") == "img"
     assert stage.locator("path.bayes").count() and len(stage.get_attribute("aria-label")) > 60

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from icl.comparison.compare import compare
-from icl.comparison.models import as_model
+from icl.comparison.recognition import as_model
 from icl.prompts import PromptLaw
 from icl.validation import InputError
 

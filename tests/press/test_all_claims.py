@@ -26,7 +26,7 @@ CLAIMS = [
 
 def test_each_mark_leads_to_its_card_and_says_its_numbers():
     svg = all_claims.measured_against_predicted(CLAIMS).svg()
-    page = BeautifulSoup(all_claims.explorable(svg, CLAIMS), "html.parser")
+    page = BeautifulSoup(all_claims.explorable([svg], CLAIMS), "html.parser")
     links = {link["href"]: link["aria-label"] for link in page.select("a")}
     assert links.keys() == {"claims.html#claim-a.b", "claims.html#claim-a.fails", "claims.html#claim-a.<c>"}
     assert links["claims.html#claim-a.fails"] == "a.fails: predicted 2, measured 9.00 ± 0.10, fails"
@@ -36,4 +36,4 @@ def test_each_mark_leads_to_its_card_and_says_its_numbers():
 
 def test_a_single_claim_is_a_link_too():
     svg = all_claims.measured_against_predicted(CLAIMS[:1]).svg()
-    assert len(BeautifulSoup(all_claims.explorable(svg, CLAIMS[:1]), "html.parser").select("a")) == 1
+    assert len(BeautifulSoup(all_claims.explorable([svg], CLAIMS[:1]), "html.parser").select("a")) == 1

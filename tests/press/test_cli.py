@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import fake_run
 import pytest
@@ -20,10 +21,21 @@ from press import book, cli
 from press.layout import ROOT, WorkflowError
 
 
-def icl(*arguments, cwd=ROOT):
-    return subprocess.run(
-        [sys.executable, "-m", "icl", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
-    )
+@pytest.fixture
+def icl(monkeypatch, capsys):
+    """What `python -m icl …` does, in this process: its exit status, and what it wrote."""
+
+    def typed(*arguments):
+        monkeypatch.setattr(sys, "argv", ["icl", *map(str, arguments)])
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as end:
+            status = end.code
+        wrote = capsys.readouterr()
+        return SimpleNamespace(returncode=status, stdout=wrote.out, stderr=wrote.err)
+
+    return typed
 
 
 @pytest.mark.parametrize(
@@ -41,26 +53,26 @@ def icl(*arguments, cwd=ROOT):
         (["run", "01_one_step_gd", "-p", "profile=fast"], "profile = 'fast'"),
     ],
 )
-def test_mistakes(tmp_path, arguments, complaint):
+def test_mistakes(icl, tmp_path, arguments, complaint):
     result = icl(*arguments, "--out", tmp_path / "out")
     assert result.returncode == 1 and complaint in result.stderr
     assert "Traceback" not in result.stderr and len(result.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_unwritable_folder(tmp_path):
+def test_unwritable_folder(icl, tmp_path):
     (tmp_path / "file").write_text("")
     result = icl("run", "01_one_step_gd", "--out", tmp_path / "file" / "out")
     assert result.returncode == 1 and "choose another with --out" in result.stderr and "Traceback" not in result.stderr
 
 
-def test_unknown_commands_and_profiles():
+def test_unknown_commands_and_profiles(icl):
     assert "No such command" in icl("rum").stderr
     result = icl("claims", "--profile", "fast")
     assert result.returncode == 1 and "profiles: quick, standard, paper" in result.stderr
 
 
-def test_claims_without_a_run(tmp_path):
+def test_claims_without_a_run(icl, tmp_path):
     result = icl("claims", "--run", tmp_path)
     assert (
         result.returncode == 1
@@ -70,7 +82,7 @@ def test_claims_without_a_run(tmp_path):
     assert "default: _build/runs/CHAPTER" in " ".join(icl("run", "--help").stdout.split())
 
 
-def test_help_lists_the_commands():
+def test_help_lists_the_commands(icl):
     assert icl("--version").stdout == f"icl {__version__}\n"
     shown = icl("--help").stdout
     for command in ("run", "claims", "check", "baselines", "book", "sync"):

@@ -21,7 +21,7 @@ def chapter(name, **changes) -> FinishedChapter:
         id="thm1.risk", source="Mahankali et al. (2024), Theorem 1", statement="1 < 2.", method="exact",
         relation="equal", predicted=1.0, measured=2.0, stderr=0.0, tolerance=0.5, verdict="fails", reason="", cell=7,
     )  # fmt: skip
-    return FinishedChapter(name, {"parameters": {"d": 5}}, [Claim(**claim | changes)], None, {}, 5)
+    return FinishedChapter(name, {"parameters": {"d": 5}}, [Claim(**claim | changes)], new_notebook(), {}, 5)
 
 
 def soup(text):
@@ -68,7 +68,7 @@ def test_a_claim_decided_outside_a_notebook_links_to_its_chapter():
 
 
 def test_the_map_has_every_chapter_and_every_arrow_between_neighbours():
-    drawing = soup(chapter_map.drawing())
+    drawing = soup(chapter_map.drawing(run(*CHAPTERS)))
     assert [a["href"] for a in drawing.select("a")] == [f"../notebooks/{name}.html" for name in CHAPTERS]
     rows = {chapter.folder.name: chapter.place[1] for chapter in CHAPTERS.values()}
     steps = [chapter.place[1] - rows[name] for chapter in CHAPTERS.values() for name in chapter.needs]

@@ -46,7 +46,7 @@ def test_prose_gets_the_ledger_s_numbers(run, tmp_path):
         assert numbers[f"{claim}.measured"] == 1.25
         assert numbers[f"{claim}.stderr"] == 0.1
         assert (numbers["d"], numbers["n"], numbers["size"]) == (5, 20, 7)
-        assert "<svg></svg>" in shown["fig-f"]["text/html"] and shown["fig-f"]["text/plain"] == "a <line>"
+        assert "<svg></svg><svg></svg>" in shown["fig-f"]["text/html"] and shown["fig-f"]["text/plain"] == "a <line>"
         assert (tmp_path / "src" / "extra" / "data" / chapter / "f.csv").read_text() == "x\n1\n2\n"
 
 

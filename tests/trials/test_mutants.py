@@ -54,6 +54,8 @@ def test_every_fault_fits_the_tree_and_some_test_could_see_it():
     listed = faults.read_faults(ROOT)
     assert len(listed) >= 60 and len({fault.file for fault in listed}) >= 40
     assert all(faults.tests_for(ROOT, file) for file in sorted({fault.file for fault in listed}))
+    script = "chapters/gd_beta_gradient_flow/{}explorable.{}".format
+    assert faults.tests_for(ROOT, f"icl/{script('', 'js')}")[0] == f"tests/{script('test_', 'py')}"
 
 
 def test_tests_are_chosen_by_imports_nearest_first(toy):

@@ -93,7 +93,7 @@ def test_killed_runs_leave_nothing_half_and_end_with_the_same_bytes(small, tmp_p
     assert small(tmp_path / "whole").wait(timeout=240) == 0
     seconds = time.perf_counter() - began
     whole, moments = contents(tmp_path / "whole"), random.Random(3)
-    assert set(whole) == {"small.ipynb", "small.json", "small/f.csv", "small/f.svg"}
+    assert set(whole) == {"small.ipynb", "small.json", "small/f.csv", "small/f.svg", "small/f.narrow.svg"}
     orphans = []
     for number in range(3):
         process = small(tmp_path / "killed", PYTHONHASHSEED=str(number), TZ="Asia/Kolkata")

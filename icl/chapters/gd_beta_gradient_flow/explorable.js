@@ -51,9 +51,9 @@
   const ERROR = [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40];
   const TOLERANCE = 1e-12; // of one step, relative to max(1, |state|)
 
-  /* (r, gPar, gPerp) at increasing times, from beta = 0, Gamma = 0. */
-  function flow(p, times) {
-    let s = [p.beta_norm, 0, 0], t = 0, step = 1e-4;
+  /* (r, gPar, gPerp) at increasing times, from beta = 0 and Gamma = start · I. */
+  function flow(p, times, tolerance = TOLERANCE) {
+    let s = [p.beta_norm, p.start || 0, p.start || 0], t = 0, step = 1e-4;
     return times.map((end) => {
       while (t < end) {
         const k = Math.min(step, end - t), slopes = [velocity(p, s)];
@@ -64,16 +64,18 @@
         }
         const error = Math.max(...s.map((v, i) =>
           Math.abs(k * ERROR.reduce((sum, a, j) => sum + a * slopes[j][i], 0)) / Math.max(1, Math.abs(v))));
-        if (error <= TOLERANCE) {
+        if (error <= tolerance) {
           s = next;
           t = k === end - t ? end : t + k;
         }
-        const factor = Math.min(5, Math.max(0.2, 0.9 * (TOLERANCE / Math.max(error, 1e-300)) ** 0.2));
+        const factor = Math.min(5, Math.max(0.2, 0.9 * (tolerance / Math.max(error, 1e-300)) ** 0.2));
         if (k === step || factor < 1) step = k * factor;
       }
       return s;
     });
   }
+
+  const OTHERS = [[6, 1.5], [6, 0.5], [6, -0.5], [3, 1.5], [3, -0.5], [1, 1.5], [1, -0.5]]; // starts drawn beside the reader's
 
   const spaced = (from, to, count) =>
     Array.from({ length: count }, (_, i) => from * (to / from) ** (i / (count - 1)));
@@ -85,20 +87,32 @@
     const g = gammaStar(p), along = path.map((s) => s[1]), peak = Math.max(...along);
     const time = { label: "time", log: true, from: 0.01, to: end };
 
-    let plot = view.panel(0, { title: "the step, and the error of β", x: time, y: { label: "", from: 0, to: 1.2 } });
+    /* The plane in which a start is placed: the error's size across, the step along it upwards. */
+    let plot = view.panel(0, { title: "the flow in its plane; move its start", x: { label: "‖β − β*‖", from: 0, to: Math.max(6, p.beta_norm) },
+      y: { label: "step", from: -0.5, to: 1.5 } });
+    const fewer = times.filter((_, i) => i % 2);
+    for (const [beta_norm, start] of OTHERS) {
+      const other = flow({ ...p, beta_norm, start }, fewer, 1e-5);
+      plot.line([beta_norm, ...other.map((s) => s[0])], [start, ...other.map((s) => s[1])], { colour: "zero", thin: true });
+    }
+    plot.line([p.beta_norm, ...path.map((s) => s[0])], [p.start, ...along], { colour: "gd" });
+    plot.point(0, g, { colour: "ink", label: "Γ*", place: "right" });
+    plot.point(p.beta_norm, p.start, { colour: "gd", label: "start", drag: (r, step) => ({ beta_norm: r, start: step }) });
+
+    plot = view.panel(1, { title: "the step, and the error of β", x: time, y: { label: "", from: Math.min(0, p.start), to: Math.max(1.2, p.start + 0.1) } });
     plot.rule({ y: g }, { dashed: true, label: "Γ*" });
     plot.line(times, along, { colour: "gd", label: "along", at: 0.35 });
     if (p.d > 1) plot.line(times, path.map((s) => s[2]), { colour: "trained_exact", label: "across", at: 0.06 });
     plot.line(times, path.map((s) => s[0] / (p.beta_norm || 1)), { colour: "bayes", label: "error of β", at: 0.03 });
 
-    plot = view.panel(1, { title: "excess risk, and ‖β − β*‖²", x: time, y: { label: "", log: true, from: 1e-8, to: 1e3 } });
+    plot = view.panel(2, { title: "excess risk, and ‖β − β*‖²", x: time, y: { label: "", log: true, from: 1e-8, to: 1e3 } });
     plot.line(times, times.map((t) => (p.beta_norm * betaBound(p, t)) ** 2), { colour: "bayes", dashed: true, label: "its bound", at: end / 3 });
     plot.line(times, path.map((s) => s[0] ** 2), { colour: "bayes", label: "error of β", at: 0.03 });
     plot.line(times, path.map((s) => excess(p, s)), { colour: "gd", label: "excess", at: 0.3, place: "below" });
     plot.point(times[0], path[0][0] ** 2, { colour: "bayes", drag: (_, square) => ({ beta_norm: Math.sqrt(square) }) });
 
     const lengths = spaced(1, 1000, 120), at = lengths.map((n) => sandwich({ ...p, n }));
-    plot = view.panel(2, { title: "excess at the minimum", x: { label: "context length n", log: true, from: 1, to: 1000 },
+    plot = view.panel(3, { title: "excess at the minimum", x: { label: "context length n", log: true, from: 1, to: 1000 },
       y: { label: "", log: true, from: 1e-4, to: 1e4 } });
     plot.line(lengths, at.map((b) => b.upper), { dashed: true, label: "at most", at: 60 });
     plot.line(lengths, at.map((b) => b.lower), { dashed: true, label: "at least", at: 60, place: "below" });
@@ -108,7 +122,7 @@
     const over = 100 * (peak / g - 1);
     view.number("gamma_star", g);
     view.number("excess", minimalExcess(p));
-    view.number("overshoot", over > 0.05 ? `${over.toFixed(1)} %` : "none");
+    view.number("overshoot", p.start > g ? "starts above" : over > 0.05 ? `${over.toFixed(1)} %` : "none");
     view.number("rate", tailRate(p));
     view.number("bound", 4 / (p.n + 2));
     view.number("factor", sandwich(p).upper / sandwich(p).lower || Infinity);

@@ -17,10 +17,10 @@ def task_space(X: np.ndarray, y: np.ndarray, start: np.ndarray, Gamma: np.ndarra
     error = ((plane @ X.T - y) ** 2).mean(-1)
     looks = {
         "zero": (r"$0$", "zero", (-12, -3)),
-        "from_zero": ("one step from $0$", "zero", (-4, 9)),
-        "start": (r"$\beta^\ast$", "gd", (-8, 9)),
+        "from_zero": ("one step from $0$", "zero", (4, -14)),
+        "start": (r"$\beta^\ast$", "gd", (-14, 8)),
         "from_start": (r"one step from $\beta^\ast$", "gd", (3, 9)),
-        "squares": ("least squares, the task", "least_squares", (-72, -18)),
+        "squares": ("least squares, the task", "least_squares", (-88, -18)),
     }
     with style():
         figure, axis = canvas(width=6.2, height=3.1)

@@ -35,7 +35,6 @@ BUDGETS = {
     "quick": Budget(200_000, 40),
     "standard": Budget(2_000_000, 200),
     "paper": Budget(20_000_000, 1000),
-    "claims": Budget(20_000, 10),
 }
 
 
@@ -103,8 +102,8 @@ def follow(velocity: Velocity, start: Parts, end: float, *, rtol: float = 1e-8) 
     LSODA's steps are short where something happens and long where the flow rests, however long that is. Raises
     InputError where it fails.
     """
-    cuts = np.cumsum([part.size for part in start])
-    places = [(slice(end - part.size, end), part.shape) for end, part in zip(cuts, start, strict=True)]
+    stops = np.cumsum([part.size for part in start])
+    places = [(slice(stop - part.size, stop), part.shape) for stop, part in zip(stops, start, strict=True)]
     joined = lambda parts: np.concatenate([np.ravel(part) for part in parts])
     split = lambda state: [state[place].reshape(shape) for place, shape in places]  # np.split is three times as slow
     evaluations = count()

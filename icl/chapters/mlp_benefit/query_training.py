@@ -83,14 +83,18 @@ class QueryTraining:
             "steps": [int(part[-1]) for part in ends],
             "curve": thinned(curve * scale),
             "muon": self.muon,
-            "core_seconds": round(self.core_seconds(len(curve))),
+            "core_seconds": round(self.core_seconds(len(curve), earlier)),
             "made_with": made_with(self.device),
             "shorter": _shorter(earlier, settled.constant),
         }
 
-    def core_seconds(self, steps: int) -> float:
-        """Of one core (of the host, where a GPU trains), a step's of those since the last start times all steps."""
-        return self.seconds / max(1, self.asked) * steps
+    def core_seconds(self, steps: int, earlier: dict | None = None) -> float:
+        """Of one core (of the host, where a GPU trains), a step's of those since the last start times all steps.
+
+        A step's in the `earlier`, shorter run where those are fewer: on a busy machine each counts for more.
+        """
+        step = self.seconds / max(1, self.asked)
+        return steps * min(step, earlier["core_seconds"] / earlier["steps"][-1] if earlier else step)
 
     def forget(self, *, done: bool = True) -> None:
         """Delete what a killed training would go on from, but, unless it is `done`, what a longer one would."""

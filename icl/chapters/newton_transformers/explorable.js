@@ -65,7 +65,7 @@
     });
     plot.rule({ x: 1 / kappa }, { dashed: true, label: "1/κ" });
     plot.line(us, us.map((u) => gdResidual(u, k)), { colour: "gd", dashed: true, label: k === 1 ? "GD, 1 step" : `GD, ${k} steps`, at: 0.05 });
-    plot.line(us, us.map((u) => gdResidual(u, power)), { colour: "gd", label: power === 1 ? "GD, 1 step" : `GD, ${power} steps`, at: 0.5, below: true });
+    plot.line(us, us.map((u) => gdResidual(u, power)), { colour: "gd", label: power === 1 ? "1 step" : `${power} steps`, at: 1 });
     plot.line(us, us.map((u) => newtonResidual(u, k)), { colour: "newton", label: "Newton", at: 0.2 });
 
     const steps = whole(Math.max(14, stepsToEps(kappa, 1e-12)));
@@ -85,6 +85,7 @@
     });
     plot.rule({ y: data.least_squares }, { colour: "least_squares", dashed: true, label: "least squares", at: 2.5 });
     plot.line(whole(12), answers, { colour: "newton", pale: true });
+    plot.line(whole(k), answers.slice(0, k + 1), { colour: "newton" });
     plot.point(k, answers[k], { colour: "newton", label: `${k + 2} layers`, drag: (step) => ({ k: step }) });
 
     const left = newtonResidual(1 / kappa, k);

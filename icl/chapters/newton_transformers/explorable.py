@@ -6,7 +6,7 @@ from icl.parameters import Parameters
 from icl.theory import newton as theory
 
 CONTROLS = (
-    Slider("k", "<i>k</i>", "Newton steps", 0, 12, unit="steps"),
+    Slider("k", "<i>k</i>", "Newton steps", 0, 12, unit="steps", film="layer"),
     Slider("condition", "<i>κ</i>(<i>S</i>)", "condition number", 1, 10_000, 0.5, log=True),
 )
 

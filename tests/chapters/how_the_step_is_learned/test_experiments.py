@@ -194,6 +194,8 @@ def test_time_on_the_stairs():
     waiting = np.r_[np.ones(50), np.linspace(1, 0.5, 11), np.full(89, 0.5), np.linspace(0.5, 0, 11), np.zeros(70)]
     assert optimiser_runs.on_the_stairs(waiting, stairs) == pytest.approx(91 / 110, abs=0.01)
     assert optimiser_runs.on_the_stairs(even, stairs[[0, 2]]) == 0
+    back = np.r_[1.0, 0.97, np.ones(7), 0.5, 0.3, 0.0]  # Adam may climb back to the start: that is no stair between
+    assert optimiser_runs.on_the_stairs(back, stairs) == pytest.approx(1 / 10)
 
 
 def test_plain_descent_waits_and_the_others_do_not():

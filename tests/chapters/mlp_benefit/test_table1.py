@@ -86,6 +86,14 @@ def test_a_training_that_still_fell_goes_on_when_more_is_asked_for(tmp_path, mon
     assert len(table1.runs(path)[FIRST][0]["shorter"]) == 1
 
 
+def test_a_busy_machine_makes_no_step_dearer():
+    law = table1.law_of(table1.ENTRIES[FIRST])
+    training = query_training.QueryTraining(None, law, 0.01, [0], [1], state=None, label="", device="cpu")
+    training.seconds, training.asked = 6.0, 3  # two a step
+    cheaper, dearer = (dict(core_seconds=seconds, steps=[2, 4]) for seconds in (4, 12))
+    assert [training.core_seconds(10, earlier) for earlier in (None, cheaper, dearer)] == [20, 10, 20]
+
+
 def test_the_rate_with_the_least_loss_is_taken_and_swept_once(tmp_path, monkeypatch):
     path, tested = tmp_path / "t.json", query_training.tested
     losses = iter([3.0, 2.0])

@@ -1,0 +1,42 @@
+"""A page's figures, made light: every letter's outline stands once on the page, whatever figures it is in.
+
+Files that are downloaded stay whole; this is for what is inlined, each figure twice (`icl.narrow`).
+"""
+
+import re
+import zlib
+from collections.abc import Iterable
+
+_NAMED = r"\w+?(?:-narrow)?-"  # the figure's name, which is no part of the letter's
+_OUTLINE = re.compile(rf'<path id="{_NAMED}([^"]+)" (d="[^"]*" transform="scale\(0\.015625\)"/>)')
+_USE = re.compile(rf'<use xlink:href="#{_NAMED}([^"]+)"')
+_DECIMALS = re.compile(r"(\.\d\d)\d+")
+_DRAWN = re.compile(r'(?<= )d="[^"]*"|translate\([^)]*\)')
+
+
+def lightened(drawings: Iterable[str]) -> tuple[str, list[str]]:
+    """The letters' outlines as an SVG of its own, and the drawings, which refer to it."""
+    outlines: dict[str, str] = {}
+    drawings = [_light(svg, outlines) for svg in drawings]
+    paths = "".join(f'<path id="{name}" {rest}' for name, rest in sorted(outlines.items()))
+    return (
+        f'<svg width="0" height="0" style="position: absolute" aria-hidden="true"><defs>{paths}</defs></svg>',
+        drawings,
+    )
+
+
+def _light(svg: str, outlines: dict[str, str]) -> str:
+    def take(found: re.Match) -> str:
+        outlines[_short(found[1])] = re.sub(r"\s+", " ", found[2])
+        return ""
+
+    def use(found: re.Match) -> str:
+        return f'<use xlink:href="#{_short(found[1])}"' if _short(found[1]) in outlines else found[0]
+
+    svg = _USE.sub(use, _OUTLINE.sub(take, svg))
+    svg = _DRAWN.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), svg)
+    return re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg))
+
+
+def _short(name: str) -> str:
+    return f"g{zlib.crc32(name.encode()):x}"
