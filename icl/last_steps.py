@@ -14,12 +14,16 @@ from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
 
 
-def newton(law: PromptLaw, start: EffectiveParameters, free: list[str], *, steps: int = 60) -> EffectiveParameters:
+def newton(
+    law: PromptLaw, start: EffectiveParameters, free: list[str], *, steps: int = 60, unit: float = 1.0
+) -> EffectiveParameters:
     """Minimise the exact risk over the parts named in `free` ("w1", "v", "c", "V", "u"); the others stay as they are.
+
+    The risk is that of `unit` times what the weights predict.
 
     Within a trust region, at most `steps` steps; Hessians are differences of the exact gradient. The risk never rises.
     """
-    search = _Search(law, start, free)
+    search = _Search(law, start, free, unit)
     # Steps of at most 2: along what does not change the function, long ones would wander off into rounding.
     options = dict(maxiter=steps, gtol=1e-12, max_trust_radius=2.0)
     found = minimize(
@@ -28,38 +32,40 @@ def newton(law: PromptLaw, start: EffectiveParameters, free: list[str], *, steps
     return search.weights_at(found.x)
 
 
-def settle(law: PromptLaw, start: EffectiveParameters, free: list[str]) -> EffectiveParameters:
-    """From a minimum as good as the risk can show, to where its gradient is 0 to the last digit; `free` as in `newton`.
+def settle(law: PromptLaw, start: EffectiveParameters, free: list[str], *, unit: float = 1.0) -> EffectiveParameters:
+    """From a minimum as good as the risk can show, to where its gradient is 0 to the last digit; options as `newton`.
 
     Near its minimum the risk is flat, and its own rounding hides half of the weights' digits; the gradient shows them.
     Levenberg and Marquardt's method, which keeps still along the directions in which nothing changes. Where that ended
     at a higher risk it was another stationary point, and `start` is returned.
     """
-    search = _Search(law, start, free)
+    search = _Search(law, start, free, unit)
     gradient = lambda vector: search.value_and_gradient(vector)[1]
     options = dict(xtol=1e-15, ftol=1e-15, gtol=0.0, maxiter=60)
     found = root(gradient, search.start, jac=search.curvature, method="lm", options=options).x
-    before, after = (search.risk.constant + search.value_and_gradient(at)[0] for at in (search.start, found))
+    before, after = (search.value_and_gradient(at)[0] for at in (search.start, found))
     return search.weights_at(found) if after <= before + 1e-12 * abs(before) else start
 
 
 class _Search:
     """The risk as a function of one vector: the `free` parts end to end, as they act on z, x = root' z, z ~ N(0, I)."""
 
-    def __init__(self, law: PromptLaw, given: EffectiveParameters, free: list[str]):
+    def __init__(self, law: PromptLaw, given: EffectiveParameters, free: list[str], unit: float):
         root, self.inverse = law.whitening
-        self.risk = RiskGradient(law.whitened)
+        self.risk = RiskGradient(law.whitened, unit)
         self.given, self.free = given.numpy(), free
         self.parts = given.substituted(root).numpy()
         self.start = np.concatenate([np.ravel(self.parts[name]) for name in free])
+        ends = np.cumsum([self.parts[name].size for name in free])
+        self.places = {name: slice(end - self.parts[name].size, end) for name, end in zip(free, ends, strict=True)}
 
     def weights_at(self, vector: np.ndarray) -> EffectiveParameters:
         """The weights on x again; what H does not see of the free parts is 0."""
-        moved = self._weights(vector).substituted(self.inverse).numpy()
+        moved = EffectiveParameters.from_numpy(**self._parts_at(vector)).substituted(self.inverse).numpy()
         return EffectiveParameters.from_numpy(**self.given | {name: moved[name] for name in self.free})
 
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = self.risk(self._weights(vector))
+        value, gradient = self.risk.of_parts(**self._parts_at(vector))
         return value, np.concatenate([np.ravel(gradient[name]) for name in self.free])
 
     def curvature(self, vector: np.ndarray) -> np.ndarray:
@@ -69,9 +75,7 @@ class _Search:
         matrix = np.array(rows) / (2 * h[:, None])
         return (matrix + matrix.T) / 2
 
-    def _weights(self, vector: np.ndarray) -> EffectiveParameters:
+    def _parts_at(self, vector: np.ndarray) -> dict[str, np.ndarray]:
         """The weights on z."""
-        cuts = np.cumsum([self.parts[name].size for name in self.free])[:-1].tolist()
-        pieces = zip(self.free, np.split(vector, cuts), strict=True)
-        moved = {name: piece.reshape(self.parts[name].shape) for name, piece in pieces}
-        return EffectiveParameters.from_numpy(**self.parts | moved)
+        moved = {name: vector[where].reshape(self.parts[name].shape) for name, where in self.places.items()}
+        return self.parts | moved

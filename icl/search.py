@@ -1,5 +1,6 @@
 """What every chapter does with linear attention: minimise its exact risk, train it on samples, read it off."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -39,6 +40,7 @@ class Builder(Protocol):
 Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
 AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
 LONG = 200  # examples; of prompts that are longer, training on samples draws the sums alone
+OPEN = dict(scale=0.1, init="label_path")  # starts that keep clear of false valleys
 SCREENING = 30  # iterations after which a start shows which valley it is bound for
 
 
@@ -59,49 +61,67 @@ class Restarts:
         return np.abs(self.risks - risk) <= 1e-10 * max(risk, 1e-300)
 
 
-def restarts(
-    law: PromptLaw,
-    count: int,
-    rng: np.random.Generator,
-    *,
-    scale: float = 0.3,
-    init: str = "small",
-    build: Builder = LinearSelfAttention,
-    iterations: int = 5000,
-    screened: int = 1,
-    finish: bool = False,
+def restarts(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
+    """Minimise the exact risk over all weight matrices, `count` times from random entries; `kind` as in `descents`."""
+    build = kind.pop("build", LinearSelfAttention)
+    ends = _ends(law, build, 1.0, rng, count, **kind)
+    return Restarts(np.array([end.risk for end in ends]), [_effective(law, build, end) for end in ends])
+
+
+def descents(
+    law: PromptLaw, starts: Sequence[dict], rng: np.random.Generator, *, build: Builder = LinearSelfAttention
 ) -> Restarts:
-    """Minimise the exact risk over all weight matrices, `count` times from N(0, scale²) entries.
+    """Minimise the exact risk over all weight matrices, in the `units` of the law, and finish by Newton's method.
 
-    `init="label_path"` opens a path from the labels to the output first, which keeps clear of false valleys; `build`
-    makes the model, and each descent ends after `iterations`. With `screened` > 1 that many times `count` starts first
-    descend for a few iterations, and only the lowest `count` go on. With `finish` Newton's method takes the last steps,
-    to the last digit of the weights; the model's matrices must then be large enough for any effective parameters.
+    Of each kind in `starts` there are `count`, of entries N(0, `scale`²) (default 0.3). `init="label_path"` opens a
+    path from the labels to the output first, which keeps clear of false valleys; with `screened` > 1 that many times
+    `count` first descend for a few iterations, and only the lowest `count` go on, for at most `iterations` (5000). The
+    last steps know the weights to the last digit, in the best valley alone; `build` makes the model, whose matrices
+    must be large enough for any effective parameters.
     """
-    ends = [_weights(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
-    if screened > 1:
-        risks, ends = zip(*each(_descend, [(law, build, start, SCREENING) for start in ends]), strict=True)
-        ends = [ends[k] for k in np.argsort(risks, kind="stable")[:count]]
-    risks, ends = zip(*each(_end, [(law, build, start, iterations, finish) for start in ends]), strict=True)
-    return Restarts(np.array(risks), [EffectiveParameters.from_numpy(**parts) for parts in ends])
+    labels, unit = units(law)
+    law = law.with_labels_scaled(1 / labels)
+    ends = [end for kind in starts for end in _ends(law, build, unit, rng, **kind)]
+    risks, weights = np.array([end.risk for end in ends]), [_effective(law, build, end) for end in ends]
+    hopeful = np.flatnonzero(_hopeful(law, risks)) if law.H.any() else []
+    finished = each(_finish, [(law, build, ends[k], unit) for k in hopeful])
+    for k, (risk, parts) in zip(hopeful, finished, strict=True):
+        risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
+    return Restarts(labels**2 * risks, [end.magnified(unit).with_labels_scaled(labels) for end in weights])
 
 
-def descents(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
-    """`restarts` with a finish, its options in `kind`, on labels in units in which they vary like the covariates.
+def units(law: PromptLaw) -> tuple[float, float]:
+    """Units for a search: of labels, in which they vary like the covariates, and then of what is predicted.
 
-    Else a large mean task puts the search far from everything, in a valley |beta_star|² times as steep across as along,
-    and much noise makes it blind to y.
+    Without the first a large mean task puts the search far from everything, in a valley |beta_star|² times as steep
+    across as along, and much noise makes it blind to y. The second is not 1 where noise outweighs the n examples: the
+    best weights then predict next to nothing, and from larger ones a descent crawls along the plateau around zero.
     """
-    unit = float(np.sqrt((moments.tau(law) + law.beta_star @ law.H @ law.beta_star) / np.trace(law.H)))
-    found = restarts(law.with_labels_scaled(1 / unit), count, rng, finish=True, **kind)
-    return Restarts(unit**2 * found.risks, [end.with_labels_scaled(unit) for end in found.weights])
+    mean, noise = law.beta_star @ law.H @ law.beta_star, law.sigma2 * law.d
+    learnable = (np.trace(law.H @ law.Psi) + mean) * (law.n + law.d + 1)
+    return (
+        float(np.sqrt((moments.tau(law) + mean) / np.trace(law.H))),
+        float(learnable / noise) if 0 < learnable < noise else 1.0,
+    )
 
 
-def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int = 5000) -> Minimum:
-    """L-BFGS on the exact risk over all weights of a model with `effective` and `pull_back`, in place."""
-    risk = RiskGradient(law)
+def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int = 5000, unit: float = 1.0) -> Minimum:
+    """L-BFGS on the exact risk over all weights of a model with `effective` and `pull_back`, in place.
+
+    The risk is that of `unit` times what the model predicts.
+    """
+    risk = RiskGradient(law, unit)
     found = minimise_by_hand(model, lambda: risk.of_model(model), iterations=iterations)
-    return replace(found, loss=risk.constant + found.loss)
+    return replace(found, loss=risk.constant + unit**2 * found.loss)
+
+
+def minimiser(law: PromptLaw, rng: np.random.Generator) -> LinearSelfAttention:
+    """Linear attention where L-BFGS on its exact risk ends, in the `units` of the law, from an open label path."""
+    labels, unit = units(law)
+    model = LinearSelfAttention(law.d, rng=rng, init="label_path")
+    minimise_exactly(model, law.with_labels_scaled(1 / labels), unit=unit)
+    model.magnify(labels, labels * unit)
+    return model
 
 
 def descend_beside(model: torch.nn.Module, weights: dict[str, np.ndarray], law: PromptLaw) -> float:
@@ -117,26 +137,59 @@ def descend_beside(model: torch.nn.Module, weights: dict[str, np.ndarray], law: 
     return minimise_exactly(model, law).loss
 
 
-def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int) -> tuple[float, Weights]:
-    """Risk and weights at the end. They travel as arrays: tensors would hold files of shared memory open."""
-    model = _built(law, build, start)
-    return minimise_exactly(model, law, iterations=iterations).loss, _weights(model)
+@dataclass(frozen=True)
+class _End:
+    """Where a descent over a model's weights ends. They travel as arrays: tensors hold files of shared memory open."""
+
+    risk: float
+    gradient: float  # its largest entry
+    weights: Weights
 
 
-def _end(
-    law: PromptLaw, build: Builder, start: Weights, iterations: int, finish: bool
-) -> tuple[float, dict[str, np.ndarray]]:
-    """Risk and effective parameters at the end, as arrays."""
+def _ends(
+    law: PromptLaw,
+    build: Builder,
+    unit: float,
+    rng: np.random.Generator,
+    count: int,
+    *,
+    scale: float = 0.3,
+    init: str = "small",
+    iterations: int = 5000,
+    screened: int = 1,
+) -> list[_End]:
+    """Where L-BFGS ends from `count` starts."""
+    starts = [_weights(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
+    if screened > 1:
+        screen = each(_descend, [(law, build, start, SCREENING, unit) for start in starts])
+        starts = [end.weights for end in sorted(screen, key=lambda end: end.risk)[:count]]
+    return each(_descend, [(law, build, start, iterations, unit) for start in starts])
+
+
+def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int, unit: float) -> _End:
     model = _built(law, build, start)
-    found, weights = minimise_exactly(model, law, iterations=iterations), model.effective(law.n)
-    risk = found.loss
-    if finish and law.H.any():
-        free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
-        if found.gradient > AT_REST:
-            weights = newton(law, weights, free)
-        weights = settle(law, weights, free)
-        risk = exact_risk(law, weights)
-    return risk, weights.numpy()
+    found = minimise_exactly(model, law, iterations=iterations, unit=unit)
+    return _End(found.loss, found.gradient, _weights(model))
+
+
+def _effective(law: PromptLaw, build: Builder, end: _End) -> EffectiveParameters:
+    parts = _built(law, build, end.weights).effective(law.n).numpy()
+    return EffectiveParameters.from_numpy(**parts)
+
+
+def _hopeful(law: PromptLaw, risks: np.ndarray) -> np.ndarray:
+    """Which ends are worth finishing, (K,): who gained less than half of what the lowest did is in a false valley."""
+    return risks <= risks.min() + abs(risks.min() - moments.tau(law)) / 2
+
+
+def _finish(law: PromptLaw, build: Builder, end: _End, unit: float) -> tuple[float, dict[str, np.ndarray]]:
+    """Risk and effective parameters after the last steps, as arrays."""
+    weights = _built(law, build, end.weights).effective(law.n)
+    free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
+    if end.gradient > AT_REST:
+        weights = newton(law, weights, free, unit=unit)
+    weights = settle(law, weights, free, unit=unit)
+    return exact_risk(law, weights.magnified(unit)), weights.numpy()
 
 
 def _weights(model: torch.nn.Module) -> Weights:

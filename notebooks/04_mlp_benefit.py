@@ -416,7 +416,7 @@ gaps, agree = chapter.least_gaps(problems, stream("their gaps"))
 bounds = [p.beta_star @ p.H @ p.beta_star / (p.n + 1) for p in problems]
 least = np.argmin(gaps / bounds)
 small = chapter.law_with_mean(d, n, sigma2, 1e-2 * np.sqrt(d))
-large = chapter.law_with_mean(d, n, sigma2, 1e2 * np.sqrt(tau))
+large = chapter.law_with_mean(d, n, sigma2, 1e2 * max(1, n / 20) * np.sqrt(tau))
 sharp = chapter.sharp_law(n)
 small_gap, sharp_gap = chapter.measured_gaps([
     (small, 1, stream("small gap")),
@@ -629,6 +629,7 @@ def draw(law, Gamma, rng):
     seen = np.linalg.pinv(law.H, rcond=1e-10, hermitian=True) @ law.H
     unseen, c = np.eye(law.d) - seen, rng.choice([-1, 1]) * np.exp(rng.normal())
     w, v, u = rng.standard_normal((3, law.d)) @ unseen
+    u /= 1 + np.linalg.norm(law.beta_star)  # it meets the labels twice
     free = rng.standard_normal((law.d, law.d))
     V = (Gamma + free - seen @ free @ seen).T / c
     return law.beta_star + w, v - c * law.beta_star, c, V, u

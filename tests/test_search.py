@@ -8,7 +8,7 @@ from icl import search
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
-from icl.prompts import PromptLaw
+from icl.prompts import PromptLaw, token_matrix
 from icl.theory import mlp_benefit, one_step_gd
 from icl.training import Schedule
 
@@ -34,11 +34,10 @@ def test_the_step_that_is_learned_is_the_theorems(rng):
 
 def test_a_finished_search_ends_where_lbfgs_alone_crawls(rng):
     floor = mlp_benefit.ltb_minimal_risk(STEEP)
-    options = dict(build=LinearTransformerBlock, iterations=40, scale=0.3)
+    build, kind = LinearTransformerBlock, dict(count=2, iterations=40)
     seed = int(rng.integers(2**32))
-    crawling, finished = (
-        search.restarts(STEEP, 2, np.random.default_rng(seed), finish=finish, **options) for finish in (False, True)
-    )
+    crawling = search.restarts(STEEP, rng=np.random.default_rng(seed), build=build, **kind)
+    finished = search.descents(STEEP, [kind], np.random.default_rng(seed), build=build)
     assert (crawling.risks > 1.001 * floor).all()
     assert finished.risks.min() == pytest.approx(floor, rel=1e-9)
 
@@ -46,19 +45,55 @@ def test_a_finished_search_ends_where_lbfgs_alone_crawls(rng):
 def test_a_search_does_not_mind_how_large_labels_are():
     """Under noise of variance 1e5 the best step takes a ten-millionth off the risk, and y must first be found."""
     law, eta = PromptLaw.isotropic(2, 6, 1e5), one_step_gd.step_size(2, 6, 1e5)
-    found, blind = (find(law, 4, np.random.default_rng(5)) for find in (search.descents, search.restarts))
+    found = search.descents(law, [dict(count=4)], np.random.default_rng(5))
+    blind = search.restarts(law, 4, np.random.default_rng(5))
     assert search.learned_step(found.best, 6) == pytest.approx(eta, rel=1e-9)
     assert search.learned_step(blind.best, 6) == pytest.approx(eta / 2, rel=1e-2), "one direction only"
+
+
+@pytest.mark.parametrize("d, n, sigma2", [(20, 40, 1e4), (20, 5, 0.25)])
+def test_where_noise_hides_nearly_all_the_open_start_finds_it_and_it_alone_is_finished(d, n, sigma2, monkeypatch):
+    law, eta = PromptLaw.isotropic(d, n, sigma2), one_step_gd.step_size(d, n, sigma2)
+    took, finish = [], search._finish
+    monkeypatch.setattr(search, "_finish", lambda *given: took.append(given) or finish(*given))
+    monkeypatch.setenv("ICL_CORES", "1")
+    found = search.descents(
+        law, [dict(count=2, iterations=500), dict(count=1, **search.OPEN)], np.random.default_rng(5)
+    )
+    gained = d + sigma2 - found.risks
+    assert gained[2] == pytest.approx(d + sigma2 - one_step_gd.minimal_risk(d, n, sigma2), rel=1e-7)
+    assert search.learned_step(found.weights[2], n) == pytest.approx(eta, rel=1e-9)
+    assert (gained[:2] < gained[2] / 2).all() and len(took) == 1, "the random starts end in the false valley"
+
+
+def test_predictions_have_a_unit_of_their_own_where_noise_outweighs_the_examples():
+    quiet, mean = PromptLaw.isotropic(5, 20, 0.25), PromptLaw.isotropic(5, 20, 0.25, np.full(5, 2.0))
+    assert search.units(quiet) == (pytest.approx(np.sqrt(5.25 / 5)), 1.0)
+    assert search.units(mean) == (pytest.approx(np.sqrt(25.25 / 5)), 1.0)
+    assert search.units(PromptLaw.isotropic(5, 20, 1e6))[1] == pytest.approx(26e-6)
+    nothing = PromptLaw(4, np.eye(2), np.zeros((2, 2)), np.zeros(2), 1.0)
+    assert search.units(nothing)[1] == 1.0, "where there is nothing to learn, no unit fits"
+
+
+@pytest.mark.parametrize("d, n, sigma2", [(2, 6, 0.3), (6, 20, 1e5)])
+def test_the_minimiser_is_a_layer_that_takes_the_best_step_however_much_noise_there_is(rng, d, n, sigma2):
+    law = PromptLaw.isotropic(d, n, sigma2)
+    batch = law.sample(rng, 50)
+    with torch.no_grad():
+        answers = search.minimiser(law, rng)(torch.from_numpy(token_matrix(batch.X, batch.y, batch.x_query))).numpy()
+    sums = np.einsum("bnd,bn->bd", batch.X, batch.y)
+    step = one_step_gd.step_size(d, n, sigma2) * np.einsum("bd,bd->b", batch.x_query, sums)
+    np.testing.assert_allclose(answers, step, rtol=1e-5, atol=1e-5 * np.abs(step).max())
 
 
 @pytest.mark.parametrize("name", BUILDS)
 def test_each_model_ends_at_its_own_minimum(name, rng):
     build, floor = BUILDS[name]
     law = PromptLaw(9, np.diag([1.0, 0.4]), np.array([[1.0, 0.3], [0.3, 0.7]]), np.array([1.0, -0.5]), 0.4)
-    ends = search.restarts(law, 6, rng, build=build, iterations=20, init="label_path", finish=True)
+    ends = search.descents(law, [dict(count=6, iterations=20, init="label_path")], rng, build=build)
     assert ends.risks.min() == pytest.approx(floor(law), rel=1e-12)
     for risk, weights in zip(ends.risks, ends.weights, strict=True):
-        assert search.exact_risk(law, weights) == risk
+        assert search.exact_risk(law, weights) == pytest.approx(risk, rel=1e-13)
         assert name == "block" or not weights.w1.any()
 
 

@@ -42,6 +42,10 @@ class EffectiveParameters:
         """Those that predict `scale` ≠ 0 times as much from `scale` times the labels."""
         return EffectiveParameters(scale * self.w1, scale * self.v, self.c, self.V, self.u / scale)
 
+    def magnified(self, scale: float) -> "EffectiveParameters":
+        """Those that predict `scale` times as much from the same labels."""
+        return EffectiveParameters(scale * self.w1, scale * self.v, scale * self.c, self.V, self.u)
+
     def substituted(self, root: np.ndarray) -> "EffectiveParameters":
         """Those that predict from z (r,) what these predict from x = root' z, root (r, d): root a, and root V root'."""
         root = torch.from_numpy(root)

@@ -48,6 +48,13 @@ class LinearSelfAttention(nn.Module):
                 self.W_V[-1, -1] += 1.0
                 self.W_P[-1, -1] += 1.0
 
+    @torch.no_grad()
+    def magnify(self, labels: float, answers: float) -> None:
+        """From now on answer `answers` times as much where labels are `labels` ≠ 0 times as large; in place."""
+        for matrix in (self.W_K, self.W_Q, self.W_V):
+            matrix[:, -1] /= labels
+        self.W_P[:, -1] *= answers
+
     def forward(self, E: torch.Tensor) -> torch.Tensor:
         """Predictions (B,) for token matrices E (B, d+1, n+1): the whole attention layer, then its corner."""
         update = attention_update(self, E)

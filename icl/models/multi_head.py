@@ -11,27 +11,37 @@ import torch
 from torch import nn
 
 from icl.models.exact_risk import ExactRisk
-from icl.validation import check_count
+from icl.validation import InputError, check_count
 
 
 class MultiHeadAttention(nn.Module):
-    """Heads k = 1 … K with v, u : (K, d), c : (K,), V : (K, d, d), float64, entries N(0, scale²) from `rng`."""
+    """Heads k = 1 … K with v, u : (K, d), c : (K,), V : (K, d, d), float64, entries N(0, scale²) from `rng`.
 
-    def __init__(self, d: int, heads: int, *, rng, scale: float = 0.3):
+    `init` "label_path" adds 1 to c, an open path from the labels to the output. Raises InputError for another name.
+    """
+
+    def __init__(self, d: int, heads: int, *, rng, scale: float = 0.3, init: str = "small"):
         super().__init__()
         d, heads = check_count("d", d), check_count("heads", heads)
         draw = lambda *shape: nn.Parameter(torch.from_numpy(scale * rng.standard_normal((heads, *shape))))
         self.v, self.c, self.V, self.u = draw(d), draw(), draw(d, d), draw(d)
+        if init not in ("small", "label_path"):
+            raise InputError(f"init must be 'small' or 'label_path', not {init!r}.")
+        if init == "label_path":
+            with torch.no_grad():
+                self.c += 1.0
 
 
 class MultiHeadRisk(ExactRisk):
     """E (f − y_query)², label noise included, of a `MultiHeadAttention` for the same d; a float64 scalar tensor."""
 
-    def __call__(self, model: MultiHeadAttention) -> torch.Tensor:
-        v = model.v + model.c[:, None] * self.beta_star
+    def __call__(self, model: MultiHeadAttention, unit: float = 1.0) -> torch.Tensor:
+        """The risk of `unit` times what the model predicts."""
+        c = unit * model.c
+        v = unit * model.v + c[:, None] * self.beta_star
         V = model.V + self.beta_star[:, None] * model.u[:, None, :]
-        Gamma = (model.c[:, None, None] * V.mT + model.u[:, :, None] * v[:, None, :]).sum(0)
-        return self.law.sigma2 + self._odd(Gamma) + self._even_heads(v, V, model.c @ model.u)
+        Gamma = (c[:, None, None] * V.mT + model.u[:, :, None] * v[:, None, :]).sum(0)
+        return self.law.sigma2 + self._odd(Gamma) + self._even_heads(v, V, c @ model.u)
 
     def _even_heads(self, v, V, mu):
         H, n, b = self.H, self.law.n, self.beta_star

@@ -17,12 +17,13 @@ class RiskGradient:
     """R(f) = E (f − y_query)² above `constant`, for a law, with its derivatives; float64, on the CPU.
 
     `constant` is tau, the risk of predicting x'beta_star. Left out, it does not drown a descent's last steps in its
-    own rounding where noise outweighs all that can be learned.
+    own rounding where noise outweighs all that can be learned. With a `unit` other than 1 it is (R(unit f) − constant)
+    / unit²: what is predicted, told in that unit.
     """
 
-    def __init__(self, law: PromptLaw):
+    def __init__(self, law: PromptLaw, unit: float = 1.0):
         risk = ExactRisk(law)
-        self.law, self._n = law, law.n
+        self.law, self.unit, self._n = law, unit, law.n
         self._H, self._HPsiH, self._covariance, self._weighted = (
             part.numpy() for part in (risk.H, risk.HPsiH, risk.gradient_covariance, risk.residual_weighted)
         )
@@ -38,7 +39,16 @@ class RiskGradient:
     def __call__(self, weights: EffectiveParameters) -> tuple[float, dict[str, np.ndarray]]:
         """R(f) − constant and its derivatives by w1, v, u (d,), c () and V (d, d). Raises InputError for another d."""
         weights.check_dimension(self.law.d)
-        w1, v, c, V, u = weights.numpy().values()
+        return self.of_parts(**weights.numpy())
+
+    def of_parts(self, w1, v, c, V, u) -> tuple[float, dict[str, np.ndarray]]:
+        """The same of the parts, as arrays, without a look at their shapes."""
+        unit = self.unit
+        value, gradient = self._above_constant(unit * w1, unit * v, unit * c, V, u)
+        by = {name: part / (unit if name in ("w1", "v", "c") else unit**2) for name, part in gradient.items()}
+        return value / unit**2, by
+
+    def _above_constant(self, w1, v, c, V, u) -> tuple[float, dict[str, np.ndarray]]:
         n, H, beta_star, mu, b = self._n, self._H, self.law.beta_star, c * u, self.law.beta_star - w1
         v, V = v + c * beta_star, V + np.outer(beta_star, u)
 

@@ -30,7 +30,7 @@ from press.layout import WorkflowError
 from press.notebooks import source_of
 
 TRAINED = "a training or a shipped model, which the profile claims leaves out"
-PATIENCE = 20  # seconds of processor time that one statement may take; what it was to give is then lost
+PATIENCE = 60  # seconds of processor time that one statement may take; what it was to give is then lost
 
 
 @dataclass(frozen=True)

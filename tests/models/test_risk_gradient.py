@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import random_covariance, random_weights
 
+from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.gd_beta_model import GDBeta
 from icl.models.linear_attention import LinearSelfAttention
@@ -43,6 +44,18 @@ def test_it_is_autograd_s(name, seed, d, n, sigma2):
     for mine, theirs in zip(found, expected, strict=True):
         assert mine.shape == theirs.shape
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-11 * scale)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.01, 3.0])
+def test_predictions_may_be_told_in_a_unit(rng, unit):
+    law, weights = random_problem(rng, 3, 8), random_weights(rng, 3)
+    told = RiskGradient(law, unit)
+    value, gradient = told(weights)
+    assert value * unit**2 + told.constant == pytest.approx(ExactRisk(law)(weights.magnified(unit)).item(), rel=1e-11)
+    for name, part in weights.numpy().items():
+        step = 1e-6 * rng.standard_normal(part.shape)
+        ends = [told(EffectiveParameters.from_numpy(**weights.numpy() | {name: part + k * step}))[0] for k in (1, -1)]
+        assert (ends[0] - ends[1]) / 2 == pytest.approx(float((gradient[name] * step).sum()), rel=1e-6)
 
 
 def test_weights_of_another_dimension_are_refused(rng):

@@ -59,8 +59,8 @@ def descend(law: PromptLaw, count: int, rng: np.random.Generator, build: Builder
 
     Both risks have false valleys, and which starts avoid them depends on the law; hence several kinds of start.
     """
-    found = [descents(law, count, rng, build=build, screened=SCREENED, **kind) for kind in STARTS]
-    return Restarts(np.concatenate([ends.risks for ends in found]), [end for ends in found for end in ends.weights])
+    starts = [dict(count=count, screened=SCREENED, **kind) for kind in STARTS]
+    return descents(law, starts, rng, build=build)
 
 
 def measured_gap(law: PromptLaw, count: int, rng: np.random.Generator) -> float:
@@ -127,7 +127,7 @@ def random_laws(count: int, rng: np.random.Generator) -> list[PromptLaw]:
 
 def descended_gap(law: PromptLaw, rng: np.random.Generator) -> float:
     """Where L-BFGS over all matrices of attention ends, the lowest of SCREENED starts, minus the block's least risk."""
-    ends = descents(law, 1, rng, build=LinearSelfAttention, screened=SCREENED, init="label_path")
+    ends = descents(law, [dict(count=1, screened=SCREENED, init="label_path")], rng)
     return float(ends.risks.min() - theory.ltb_minimal_risk(law))
 
 

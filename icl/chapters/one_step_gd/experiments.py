@@ -15,6 +15,7 @@ from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
 from icl.search import (
+    OPEN,
     Training,
     descend_beside,
     descents,
@@ -23,6 +24,7 @@ from icl.search import (
     mean_over_trainings,
     restarts,
     train_on_samples,
+    units,
 )
 from icl.theory import landscape
 from icl.theory import one_step_gd as theory
@@ -44,7 +46,7 @@ BUDGETS = {
     "quick": Budget(200_000, 12, 4, Schedule(1000, 0.02), 512),
     "standard": Budget(2_000_000, 40, 8, Schedule(6000, 0.02), 2048),
     "paper": Budget(20_000_000, 100, 16, Schedule(20_000, 0.02), 4096),
-    "claims": Budget(20_000, 2, 2, Schedule(100, 0.02), 64),
+    "claims": Budget(20_000, 1, 2, Schedule(100, 0.02), 64),
 }
 
 
@@ -85,16 +87,18 @@ def open_path_excess(sizes: list[tuple[int, int]], sigma2: float, count: int, rn
     """L-BFGS from `count` starts with an open label path at each (d, n): the largest relative excess over the least."""
     worst = 0.0
     for d, n in sizes:
-        ends = descents(PromptLaw.isotropic(d, n, sigma2), count, rng, scale=0.1, init="label_path")
+        ends = descents(PromptLaw.isotropic(d, n, sigma2), [dict(count=count, **OPEN)], rng)
         worst = max(worst, float(np.abs(ends.risks / theory.minimal_risk(d, n, sigma2) - 1).max()))
     return worst
 
 
 def best_of_heads(law: PromptLaw, heads: int, count: int, rng: np.random.Generator) -> float:
-    """The least risk that L-BFGS finds for attention with so many heads, from `count` random starts."""
-    risk = MultiHeadRisk(law)
-    models = [MultiHeadAttention(law.d, heads, rng=rng) for _ in range(count)]
-    return min(minimise(model, lambda model=model: risk(model)).loss for model in models)
+    """The least risk that L-BFGS finds for attention with so many heads; every other start opens a label path."""
+    labels, unit = units(law)
+    risk, kinds = MultiHeadRisk(law.with_labels_scaled(1 / labels)), ({}, OPEN)
+    models = [MultiHeadAttention(law.d, heads, rng=rng, **kinds[k % 2]) for k in range(count)]
+    ends = [minimise(model, lambda model=model: risk(model, unit) / unit**2) for model in models]
+    return float(labels**2 * unit**2 * min(end.loss for end in ends))
 
 
 def means(
@@ -160,7 +164,7 @@ class Sweep:
 
 def sweep(laws: list[PromptLaw], grid, rng: np.random.Generator) -> Sweep:
     """L-BFGS, finished, on each law's exact risk (2 label-path starts; the best counts), `grid` being the abscissa."""
-    best = [(law, descents(law, 2, rng, scale=0.1, init="label_path")) for law in laws]
+    best = [(law, descents(law, [dict(count=2, **OPEN)], rng)) for law in laws]
     risks = np.array([found.risks.min() for _, found in best])
     steps = np.array([learned_step(found.best, law.n) for law, found in best])
     return Sweep(np.asarray(grid, dtype=float), risks, steps)

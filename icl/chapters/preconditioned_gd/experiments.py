@@ -9,7 +9,7 @@ from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, Prompts, conditioned_covariance
-from icl.search import descents
+from icl.search import OPEN, descents
 
 
 def covariance(parameters: Parameters, rotation: int) -> np.ndarray:
@@ -46,7 +46,7 @@ def turned(H: np.ndarray, angle: float) -> np.ndarray:
 
 def descend(law: PromptLaw, rng: np.random.Generator, count: int = 2) -> EffectiveParameters:
     """The best of `count` finished L-BFGS runs on the exact risk over all weights, each from an open label path."""
-    return descents(law, count, rng, scale=0.1, init="label_path").best
+    return descents(law, [dict(count=count, **OPEN)], rng).best
 
 
 def nothing_to_learn(d: int) -> NotRun | None:

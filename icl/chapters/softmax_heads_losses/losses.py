@@ -58,9 +58,9 @@ def flatness(loss: str, law: PromptLaw, etas: list[float], prompts: int, rng: np
     """
     d, upper = law.d, np.triu_indices(law.d + 1)
     diagonal = [k * d + upper[0][k] for k in range(len(upper[0])) if upper[1][k] == d and upper[0][k] < d]
-    slopes = {eta: [] for eta in etas}
+    slopes, size = {eta: [] for eta in etas}, max(100, prompts // BATCHES)
     for _ in range(BATCHES):
-        batch = law.sample(rng, max(100, prompts // BATCHES))
+        batch = law.sample(rng, size)
         X, y, x, label = batch.X, batch.y, batch.x_query, batch.y_query
         if loss == "logit":  # noiseless labels are log-odds
             y, label = (np.where(rng.random(z.shape) < 1 / (1 + np.exp(-z)), 1.0, -1.0) for z in (y, label))
@@ -69,10 +69,11 @@ def flatness(loss: str, law: PromptLaw, etas: list[float], prompts: int, rng: np
         for eta, found in slopes.items():
             guess = eta * features[:, diagonal].sum(1)
             by_guess = np.sign(guess - label) if loss == "absolute" else 1 / (1 + np.exp(-guess)) - (label > 0)
-            found.append((features * by_guess[:, None]).mean(0))
-    z = [mean_over_batches / errors for mean_over_batches, errors in map(_mean_and_error, slopes.values())]
-    return [float(np.abs(each).max()) for each in z]
-
-
-def _mean_and_error(batches: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    return np.mean(batches, axis=0), np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
+            slope = features * by_guess[:, None]
+            found.append((slope.mean(0), (slope**2).mean(0)))
+    largest = []
+    for found in slopes.values():
+        mean, square = np.mean(found, axis=0)
+        # The error is a mean's over all prompts: one from a few batches has Student's tails, and this is the largest.
+        largest.append(float(np.abs(mean / np.sqrt((square - mean**2) / (size * BATCHES))).max()))
+    return largest

@@ -108,6 +108,14 @@ def farther(law: PromptLaw, penalties: tuple[float, float, float], P: int, rng: 
     return farness(((own - far) ** 2).mean(1), size) - farness(((own - near) ** 2).mean(1), size)
 
 
+def worth(law: PromptLaw, prompts: int, repeats: int) -> int:
+    """How often to draw tables of so many prompts: `repeats` times, but less often where one takes seconds.
+
+    At MOST prompts no table is long enough to tell, and one will do.
+    """
+    return 1 if prompts >= MOST else int(np.clip(4e8 / (prompts * law.n * law.d), 20, repeats))
+
+
 def detected(told: list[bool], prompts: int) -> Estimate | NotRun:
     """The share of tables that told two algorithms apart; nothing where it would have taken more than MOST prompts."""
     if prompts >= MOST:
