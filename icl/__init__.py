@@ -17,7 +17,7 @@ NAMES = {
     "reader_family": "targets",
     "LinearSelfAttention": "models.linear_attention",
     "ExactRisk": "models.exact_risk",
-    "minimise_exactly": "search",
+    "minimise_exactly": "descent",
     "lsa_minimum": "theory.mlp_benefit",
     "decompose": "solvers.queries",
 }

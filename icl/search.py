@@ -1,23 +1,22 @@
 """What every chapter does with linear attention: minimise its exact risk, train it on samples, read it off."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import torch
 
+from icl.descent import Builder, End, descend, effective, finish, minimise_exactly, weights_of
 from icl.estimates import Estimate, NotRun
-from icl.last_steps import newton, settle
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.gd_beta_model import GDBeta
 from icl.models.linear_attention import LinearSelfAttention
-from icl.models.risk_gradient import RiskGradient
 from icl.parallel import each
 from icl.prompts import PromptLaw, Prompts
 from icl.theory import moments
-from icl.training import Minimum, Schedule, minimise_by_hand, train
+from icl.training import Schedule, train
 
 
 class Sampler(Protocol):
@@ -31,14 +30,6 @@ class Sampler(Protocol):
         ...
 
 
-class Builder(Protocol):
-    """What makes a model of `effective(n)` parameters for d covariates: `LinearSelfAttention`, or the block."""
-
-    def __call__(self, d: int, *, rng: np.random.Generator, **options) -> torch.nn.Module: ...
-
-
-Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
-AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
 LONG = 200  # examples; of prompts that are longer, training on samples draws the sums alone
 OPEN = dict(scale=0.1, init="label_path")  # starts that keep clear of false valleys
 SCREENING = 30  # iterations after which a start shows which valley it is bound for
@@ -65,7 +56,7 @@ def restarts(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Re
     """Minimise the exact risk over all weight matrices, `count` times from random entries; `kind` as in `descents`."""
     build = kind.pop("build", LinearSelfAttention)
     ends = _ends(law, build, 1.0, rng, count, **kind)
-    return Restarts(np.array([end.risk for end in ends]), [_effective(law, build, end) for end in ends])
+    return Restarts(np.array([end.risk for end in ends]), [effective(law, build, end) for end in ends])
 
 
 def descents(
@@ -82,9 +73,9 @@ def descents(
     labels, unit = units(law)
     law = law.with_labels_scaled(1 / labels)
     ends = [end for kind in starts for end in _ends(law, build, unit, rng, **kind)]
-    risks, weights = np.array([end.risk for end in ends]), [_effective(law, build, end) for end in ends]
+    risks, weights = np.array([end.risk for end in ends]), [effective(law, build, end) for end in ends]
     hopeful = np.flatnonzero(_hopeful(law, risks)) if law.H.any() else []
-    finished = each(_finish, [(law, build, ends[k], unit) for k in hopeful])
+    finished = each(finish, [(law, build, ends[k], unit) for k in hopeful])
     for k, (risk, parts) in zip(hopeful, finished, strict=True):
         risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
     return Restarts(labels**2 * risks, [end.magnified(unit).with_labels_scaled(labels) for end in weights])
@@ -103,16 +94,6 @@ def units(law: PromptLaw) -> tuple[float, float]:
         float(np.sqrt((moments.tau(law) + mean) / np.trace(law.H))),
         float(learnable / noise) if 0 < learnable < noise else 1.0,
     )
-
-
-def minimise_exactly(model: torch.nn.Module, law: PromptLaw, *, iterations: int = 5000, unit: float = 1.0) -> Minimum:
-    """L-BFGS on the exact risk over all weights of a model with `effective` and `pull_back`, in place.
-
-    The risk is that of `unit` times what the model predicts.
-    """
-    risk = RiskGradient(law, unit)
-    found = minimise_by_hand(model, lambda: risk.of_model(model), iterations=iterations)
-    return replace(found, loss=risk.constant + unit**2 * found.loss)
 
 
 def minimiser(law: PromptLaw, rng: np.random.Generator) -> LinearSelfAttention:
@@ -137,15 +118,6 @@ def descend_beside(model: torch.nn.Module, weights: dict[str, np.ndarray], law: 
     return minimise_exactly(model, law).loss
 
 
-@dataclass(frozen=True)
-class _End:
-    """Where a descent over a model's weights ends. They travel as arrays: tensors hold files of shared memory open."""
-
-    risk: float
-    gradient: float  # its largest entry
-    weights: Weights
-
-
 def _ends(
     law: PromptLaw,
     build: Builder,
@@ -157,49 +129,18 @@ def _ends(
     init: str = "small",
     iterations: int = 5000,
     screened: int = 1,
-) -> list[_End]:
+) -> list[End]:
     """Where L-BFGS ends from `count` starts."""
-    starts = [_weights(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
+    starts = [weights_of(build(law.d, rng=rng, scale=scale, init=init)) for _ in range(count * screened)]
     if screened > 1:
-        screen = each(_descend, [(law, build, start, SCREENING, unit) for start in starts])
+        screen = each(descend, [(law, build, start, SCREENING, unit) for start in starts])
         starts = [end.weights for end in sorted(screen, key=lambda end: end.risk)[:count]]
-    return each(_descend, [(law, build, start, iterations, unit) for start in starts])
-
-
-def _descend(law: PromptLaw, build: Builder, start: Weights, iterations: int, unit: float) -> _End:
-    model = _built(law, build, start)
-    found = minimise_exactly(model, law, iterations=iterations, unit=unit)
-    return _End(found.loss, found.gradient, _weights(model))
-
-
-def _effective(law: PromptLaw, build: Builder, end: _End) -> EffectiveParameters:
-    parts = _built(law, build, end.weights).effective(law.n).numpy()
-    return EffectiveParameters.from_numpy(**parts)
+    return each(descend, [(law, build, start, iterations, unit) for start in starts])
 
 
 def _hopeful(law: PromptLaw, risks: np.ndarray) -> np.ndarray:
     """Which ends are worth finishing, (K,): who gained less than half of what the lowest did is in a false valley."""
     return risks <= risks.min() + abs(risks.min() - moments.tau(law)) / 2
-
-
-def _finish(law: PromptLaw, build: Builder, end: _End, unit: float) -> tuple[float, dict[str, np.ndarray]]:
-    """Risk and effective parameters after the last steps, as arrays."""
-    weights = _built(law, build, end.weights).effective(law.n)
-    free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
-    if end.gradient > AT_REST:
-        weights = newton(law, weights, free, unit=unit)
-    weights = settle(law, weights, free, unit=unit)
-    return exact_risk(law, weights.magnified(unit)), weights.numpy()
-
-
-def _weights(model: torch.nn.Module) -> Weights:
-    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-
-
-def _built(law: PromptLaw, build: Builder, weights: Weights) -> torch.nn.Module:
-    model = build(law.d, rng=np.random.default_rng(0))
-    model.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-    return model
 
 
 @dataclass(frozen=True)

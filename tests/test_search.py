@@ -54,8 +54,8 @@ def test_a_search_does_not_mind_how_large_labels_are():
 @pytest.mark.parametrize("d, n, sigma2", [(20, 40, 1e4), (20, 5, 0.25)])
 def test_where_noise_hides_nearly_all_the_open_start_finds_it_and_it_alone_is_finished(d, n, sigma2, monkeypatch):
     law, eta = PromptLaw.isotropic(d, n, sigma2), one_step_gd.step_size(d, n, sigma2)
-    took, finish = [], search._finish
-    monkeypatch.setattr(search, "_finish", lambda *given: took.append(given) or finish(*given))
+    took, finish = [], search.finish
+    monkeypatch.setattr(search, "finish", lambda *given: took.append(given) or finish(*given))
     monkeypatch.setenv("ICL_CORES", "1")
     found = search.descents(
         law, [dict(count=2, iterations=500), dict(count=1, **search.OPEN)], np.random.default_rng(5)

@@ -15,12 +15,12 @@ import tempfile
 import numpy as np
 import torch
 
+from icl.descent import minimise_exactly
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw, token_matrix
-from icl.search import minimise_exactly
 from icl.solvers.linear import ridge
 from icl.theory.bayes_risk import isotropic_bayes_risk
 from icl.theory.one_step_gd import minimal_risk

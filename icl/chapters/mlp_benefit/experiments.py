@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from icl.descent import Builder
 from icl.estimates import NotRun
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
@@ -15,7 +16,7 @@ from icl.parallel import each
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
-from icl.search import Builder, Restarts, Training, descents, exact_risk, train_exactly, train_on_samples
+from icl.search import Restarts, Training, descents, exact_risk, train_exactly, train_on_samples
 from icl.theory import mlp_benefit as theory
 from icl.theory import moments
 from icl.training import Schedule, minimise
