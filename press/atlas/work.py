@@ -4,20 +4,26 @@ In a folder DIR, `points.csv` says what is asked; `points/CHAPTER/NUMBER.json` i
 it what it cost, and `CHAPTER.csv` all points of a chapter as one table. All but the costs are the same bytes each time.
 """
 
+import ast
+import re
 from functools import cache
 from pathlib import Path
 
+from icl.chapters import catalogue
 from icl.claims import Claim, allowance, excess
 from icl.files import dumps, json_number, read_json, read_sealed, sealed, sha256, write_atomically
 from icl.parameters import Parameters
 from icl.validation import InputError
 from press.atlas import points, table
-from press.atlas.point import decide
+from press.atlas.point import decide, statements
 from press.layout import ROOT
 from press.sources import digests
 
 GROUP = 50  # points of one job: some minutes
 _OWN = ("press/atlas/needed.py", "press/atlas/point.py")
+_DRAWS = r"pictures\.py$|/explorable\.py$|^icl/(figures|narrow|explorables)\.py$"
+_TOLD = re.compile(rf"{_DRAWS}|^(notebooks|results|press)/|\.toml$")
+_DECIDES = ("method", "relation", "atol", "rtol")
 
 
 def groups(asked: dict[str, list[Parameters]]) -> list[tuple[str, int]]:
@@ -33,9 +39,16 @@ def members(asked: dict[str, list[Parameters]], chapter: str, group: int) -> dic
 
 @cache
 def code(chapter: str) -> str:
-    """One digest of all that decides a chapter's points, beside their parameters."""
-    own = {name: sha256((ROOT / name).read_bytes()) for name in _OWN}
-    return sha256(dumps(digests(chapter) | own))
+    """One digest of all that decides a chapter's points, beside their parameters.
+
+    Of the notebook these are the statements that its claims need, of the catalogue the tolerances; what draws and what
+    is told in words may change.
+    """
+    found = {name: digest for name, digest in digests(chapter).items() if not _TOLD.search(name)}
+    found |= {name: sha256((ROOT / name).read_bytes()) for name in _OWN}
+    kept, _ = statements(chapter)
+    asked = {id: [entry.get(key) for key in _DECIDES] for id, entry in catalogue(chapter).items()}
+    return sha256(dumps({"files": found, "statements": [ast.unparse(one.node) for one in kept], "claims": asked}))
 
 
 def asked_of(asked: dict[str, list[Parameters]], chapter: str, group: int) -> str:

@@ -105,6 +105,30 @@ def test_a_point_of_other_code_or_damaged_is_decided_again(tmp_path, cheap, monk
     assert work.run_group(tmp_path, CHAPTER, 0) == 2
 
 
+@pytest.mark.parametrize(
+    "name, counts",
+    [("icl/chapters/when_depth_pays/pictures.py", False), ("icl/figures.py", False), ("icl/prompts.py", True)],
+)
+def test_what_draws_may_change_and_what_computes_may_not(monkeypatch, name, counts):
+    chapter = "11_when_depth_pays"
+    before, found = work.code(chapter), work.digests(chapter)
+    assert name in found
+    work.code.cache_clear()
+    monkeypatch.setattr(work, "digests", lambda _: found | {name: "other"})
+    assert (work.code(chapter) != before) == counts
+    work.code.cache_clear()
+
+
+def test_a_tolerance_counts_and_a_sentence_does_not(monkeypatch):
+    chapter = "11_when_depth_pays"
+    before, (id, entry) = work.code(chapter), next(iter(work.catalogue(chapter).items()))
+    for change, counts in (({"statement": "said otherwise"}, False), ({"atol": 0.5}, True)):
+        work.code.cache_clear()
+        monkeypatch.setattr(work, "catalogue", lambda _, c=change: catalogue(chapter) | {id: entry | c})
+        assert (work.code(chapter) != before) == counts
+    work.code.cache_clear()
+
+
 def test_the_committed_atlas_is_watched(tmp_path, cheap):
     points.write(tmp_path / "points.csv", [CHAPTER], 4)
     work.run_group(tmp_path, CHAPTER, 0)
