@@ -12,7 +12,7 @@ _ROOMS = {
     "Models": ["models"],
     "Solvers": ["solvers"],
     "Transformers built by hand": ["constructions"],
-    "Training and searching": ["training", "optimisers", "settling", "search", "last_steps", "checkpoints"],
+    "Training and searching": ["training", "optimisers", "settling", "search", "descent", "last_steps", "checkpoints"],
     "Measuring": ["estimates", "probes", "randomness", "parallel", "progress"],
     "Figures and sliders": ["figures", "narrow", "explorables"],
     "The ledger, for chapters": ["claims", "ledger", "parameters"],
