@@ -15,13 +15,22 @@ function iclTarget() {
   const root = document.documentElement;
   root.classList.add("icl-typesetting");
 
-  /* Browsers may break a line on either side of an equation, and so put a comma at the start of the next. */
+  /* Names of modules and files go on in the next line between their parts, not inside a word. */
+  function part() {
+    for (const code of document.querySelectorAll("article :not(pre) > code, article :not(pre) > code .pre")) {
+      if (!code.firstElementChild) code.innerHTML = code.innerHTML.replace(/[._/](?=[a-z])/gi, "$&<wbr>");
+    }
+  }
+
+  /* Browsers may break a line on either side of an equation, and so put a comma, or the number that it equals, at the
+     start of the next. */
   function join() {
     for (const equation of document.querySelectorAll("article span.math")) {
       const [before, after] = [equation.previousSibling, equation.nextSibling];
       const opening = before && before.nodeType === Node.TEXT_NODE ? /[(«“]$/.test(before.data) : false;
-      const closing = after && after.nodeType === Node.TEXT_NODE ? /^[,.;:!?)»”…]+/.exec(after.data) : null;
-      if (!opening && !closing) continue;
+      const closing = after && after.nodeType === Node.TEXT_NODE ? /^(?:[,.;:!?)»”…]+|-\w+)/.exec(after.data) : null;
+      const number = after && after.data === " " && /[=≈≤≥<>]$/.test(equation.querySelector("mjx-assistive-mml")?.textContent.trim()) ? after.nextSibling : null;
+      if (!opening && !closing && !number) continue;
       const together = document.createElement("span");
       together.className = "icl-together";
       equation.before(together);
@@ -31,6 +40,7 @@ function iclTarget() {
         after.splitText(closing[0].length);
         together.append(after);
       }
+      if (number) together.append(after, number);
     }
   }
 
@@ -87,6 +97,7 @@ function iclTarget() {
 
   document.addEventListener("DOMContentLoaded", () => {
     goOn();
+    part();
     // docutils calls the bibliography a list, but its entries are none of a list's items
     for (const box of document.querySelectorAll(".pst-scrollable-table-container")) box.tabIndex = 0; // scrolled by keys
     for (const list of document.querySelectorAll(".citation-list[role=list]")) list.removeAttribute("role");

@@ -19,7 +19,7 @@ from icl.claims import (
 )
 from press.finished import FinishedChapter, FinishedRun
 from press.pages.reading import title
-from press.pages.strips import CARRIED, LEGEND, allowed_text, code, strip, strips
+from press.pages.strips import CARRIED, LEGEND, allowed_text, code, said, strip, strips
 
 _METHODS = {
     "exact": "deterministic, to rounding",
@@ -104,7 +104,7 @@ def _card(chapter: FinishedChapter, claim: Claim) -> str:
 def _body(claim: Claim, where: str = "") -> str:
     """What the claim says, and its numbers."""
     if claim.verdict == NOT_RUN:
-        facts = [("not run", html.escape(claim.reason))]
+        facts = [("not run", said(claim.reason))]
     else:
         facts = [
             ("predicted", predicted_text(claim)),
@@ -112,15 +112,15 @@ def _body(claim: Claim, where: str = "") -> str:
             ("allowed", f"{allowed_text(claim)} ({_tolerance(claim)})"),
         ]
     if explained := explanation(claim):
-        facts.append((explained[0], html.escape(explained[1])))
+        facts.append((explained[0], said(explained[1])))
     if claim.near is not None:
         facts.append(("near miss", _near_miss(claim)))
     if claim.cannot_tell:
-        facts.append(("cannot tell", html.escape(claim.cannot_tell)))
+        facts.append(("cannot tell", said(claim.cannot_tell)))
     facts += [("source", html.escape(claim.source)), ("how measured", _METHODS[claim.method])]
     facts += [("where", where)] if where else []
     rows = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts)
-    return f"<p>{html.escape(claim.statement)}</p><dl>{rows}</dl>"
+    return f"<p>{said(claim.statement)}</p><dl>{rows}</dl>"
 
 
 def _tolerance(claim: Claim) -> str:
@@ -133,7 +133,7 @@ def _near_miss(claim: Claim) -> str:
     """The wrong formula, what it predicts, and how far off that is."""
     far = off(claim)
     told = f"off by {shown_number(far, 2)} times what is allowed" if far > 1 else "not told apart at these parameters"
-    return f"{html.escape(claim.near_miss)}: {shown_number(claim.near)}, {told}"
+    return f"{said(claim.near_miss)}: {shown_number(claim.near)}, {told}"
 
 
 def _numbered(chapter: str) -> str:

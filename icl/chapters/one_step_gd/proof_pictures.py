@@ -17,7 +17,7 @@ def prompt_in_the_plane(X: np.ndarray, y: np.ndarray, w: np.ndarray, eta: float)
             aside = np.array([start[1] - end[1], end[0] - start[0]]) / np.linalg.norm(end - start)  # to the left of it
             _name(axis, (start + end) / 2, f"$y_{k} x_{k}$", 14 * aside, "center", COLOURS["bayes"])
         axis.plot(*np.array([[0, 0], total]).T, color=COLOURS["gd"], linewidth=1.2, linestyle=":")
-        _name(axis, total, r"$X^\top y$: their sum", (6, -15), "right", COLOURS["gd"])
+        _name(axis, total, r"$X^\top y$: their sum", (4, -38), "right", COLOURS["gd"])
         _arrow(axis, [0, 0], w, INK, 1.6)
         _name(axis, w, "$w$: the task", (2, 9), "center", INK)
         _arrow(axis, [0, 0], step, COLOURS["gd"], 3.2)
