@@ -7,7 +7,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import ExtensionMetadata
 
 _NUMBER = re.compile(r"(?P<sign>-?)(?P<digits>[\d,.]+)(?:e(?P<power>[+-]\d+))?(?P<percent>%?)")
-_JOINED = re.compile(r" (?=[%±])|(?<=±) ")  # no line ends before a per cent sign, nor within what ± joins
+_JOINED = re.compile(r" (?=[%±])|(?<=±) ")
 
 
 def setup(app) -> ExtensionMetadata:
@@ -28,6 +28,11 @@ def typeset(text: str) -> list[nodes.Node]:
     return [nodes.Text(f"{digits}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10"), nodes.superscript("", exponent)]
 
 
+def joined(text: str) -> str:
+    """A text whose lines do not end before a per cent sign, nor beside a ±."""
+    return _JOINED.sub("\N{NO-BREAK SPACE}", text)
+
+
 _VERBATIM = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
 
 
@@ -39,5 +44,5 @@ class _Typeset(SphinxPostTransform):
             if "pasted-text" in pasted.get("classes", []):
                 pasted[:] = typeset(pasted.astext())
         for text in list(self.document.findall(nodes.Text)):
-            if not isinstance(text.parent, _VERBATIM) and _JOINED.search(text):
-                text.parent.replace(text, nodes.Text(_JOINED.sub("\N{NO-BREAK SPACE}", text)))
+            if not isinstance(text.parent, _VERBATIM) and (together := joined(text)) != text:
+                text.parent.replace(text, nodes.Text(together))

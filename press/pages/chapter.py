@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from icl.figures import NARROW
 from press.finished import FinishedChapter
 from press.pages import moved
+from press.pages.asides import with_asides
 from press.pages.claim_cards import cell_anchor, strip_list
 from press.pages.glyphs import lightened
 from press.pages.opening import opened
@@ -87,6 +88,8 @@ def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Ite
                 output.data["text/html"] = drawn(table)
         if cell.cell_type == "markdown" and "{glue:figure}" in cell.source:
             cell.source = _CAPTION.sub(lambda block: _SIDE.sub(_sides, block[0]), cell.source)
+        if cell.cell_type == "markdown":
+            cell.source = with_asides(cell.source)
         yield cell
 
 

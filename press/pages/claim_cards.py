@@ -64,18 +64,20 @@ def claims_page(run: FinishedRun) -> str:
 
 
 def lead_to_claims(text: str) -> str:
-    """A page's text in MyST: where a paragraph pastes a claim's number, its arrow leads to the claim as well."""
+    """A page's text in MyST: the arrow of a paragraph that has a claim's number, or ends with its id, leads there."""
 
-    def led(paragraph: re.Match) -> str:
-        pasted = re.findall(r"/notebooks/(\w+)\.ipynb::([\w.]+)\.(?:predicted|measured):", paragraph[0])
+    def led(found: re.Match) -> str:
+        paragraph, named = found.groups()
+        pasted = re.findall(r"/notebooks/(\w+)\.ipynb::([\w.]+)\.(?:predicted|measured):", paragraph)
+        pasted += [(chapter, named) for chapter in CHAPTERS]
         there = [(chapter, id) for chapter, id in pasted if id in CHAPTERS[chapter].claims]
         if not there:
-            return paragraph[0]
+            return found[0]
         (chapter, id), *_ = there
         cell, card = f"../notebooks/{chapter}.html#{cell_anchor(id)}", card_address(id)
-        return f'{paragraph[0]}: <a href="{cell}">the cell</a>, <a href="{card}">the claim</a>'
+        return f'{paragraph}: <a href="{cell}">the cell</a>, <a href="{card}">the claim</a>'
 
-    return re.sub(r"(?:.+\n)*.*→ \{(?:doc|ref)\}`[^`]+`$", led, text, flags=re.M)
+    return re.sub(r"((?:.+\n)*.*→ \{(?:doc|ref)\}`[^`]+`)(?: `([\w.]+)`)?$", led, text, flags=re.M)
 
 
 def strip_list(claims: list[Claim], chapter: FinishedChapter) -> str:

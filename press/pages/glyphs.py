@@ -43,7 +43,7 @@ def _seen(outline: str) -> str:
     """A letter's outline; a minus sign or a dash, thinner than a pixel in an exponent, nearly twice as thick."""
     numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", outline.split('"')[1])]
     across, up = numbers[::2], numbers[1::2]
-    if not up or max(up) - min(up) > 0.06 * (max(across) - min(across)):
+    if not up or max(up) - min(up) > 0.08 * (max(across) - min(across)):
         return outline
     lower = (1 - _THICKER) * (max(up) + min(up)) / 2 * _SCALE
     return outline.replace(f"scale({_SCALE})", f"translate(0 {lower:g}) scale({_SCALE} {_THICKER * _SCALE})")

@@ -34,3 +34,15 @@ def test_no_letter_is_lost():
     assert list(map(count, lightened(whole)[1])) == list(map(count, whole))
     (short,) = lightened(whole[:1])[1]
     assert 'aria-label="alt"' in short and lightened(["<svg></svg>"])[1] == ["<svg></svg>"]
+
+
+def test_a_minus_sign_in_an_exponent_is_thick_enough_to_be_seen():
+    with style():
+        figure, axis = canvas()
+        axis.set_title("$10^{-2}$")
+    letters, _ = lightened([Figure("demo_3", figure, {"x": np.zeros(1)}, "alt").svg()])
+    thick = re.findall(r'd="([^"]*)" transform="translate\(0 ([-\d.]+)\) scale\(0.015625 0.028125\)"', letters)
+    assert len(thick) == 1, "the minus, and no digit"
+    heights = [float(y) for y in re.findall(r"-?[\d.]+ (-?[\d.]+)", thick[0][0])]
+    middle = (max(heights) + min(heights)) / 2
+    assert abs(middle * 0.028125 + float(thick[0][1]) - middle * 0.015625) < 0.1, "it stays where it was"
