@@ -15,6 +15,13 @@ function iclTarget() {
   const root = document.documentElement;
   root.classList.add("icl-typesetting");
 
+  /* What code printed goes on in the next line on a phone, unless it stands in columns. */
+  function wrap() {
+    for (const printed of document.querySelectorAll(".cell_output pre")) {
+      if (!/\S {3,}\S+ {3,}\S/.test(printed.textContent)) printed.classList.add("icl-lines");
+    }
+  }
+
   /* Names of modules and files go on in the next line between their parts, not inside a word. */
   function part() {
     for (const code of document.querySelectorAll("article :not(pre) > code, article :not(pre) > code .pre")) {
@@ -98,6 +105,7 @@ function iclTarget() {
   document.addEventListener("DOMContentLoaded", () => {
     goOn();
     part();
+    wrap();
     // docutils calls the bibliography a list, but its entries are none of a list's items
     for (const box of document.querySelectorAll(".pst-scrollable-table-container")) box.tabIndex = 0; // scrolled by keys
     for (const list of document.querySelectorAll(".citation-list[role=list]")) list.removeAttribute("role");

@@ -34,9 +34,22 @@ def _light(svg: str, outlines: dict[str, str]) -> str:
     def use(found: re.Match) -> str:
         return f'<use xlink:href="#{_short(found[1])}"' if _short(found[1]) in outlines else found[0]
 
-    svg = _USE.sub(use, _OUTLINE.sub(take, svg))
+    svg = _USE.sub(use, _OUTLINE.sub(take, _cropped(svg)))
     svg = _DRAWN.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), svg)
     return re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg))
+
+
+def _cropped(svg: str) -> str:
+    """Without the empty strips that panels of fixed proportions leave above and below in a narrow column."""
+    size = re.search(r'height="([\d.]+)pt" viewBox="0 0 ([\d.]+) \1"', svg)
+    drawn = re.sub(r'<defs>.*?</defs>|<g id="[\w-]*patch_1">.*?</g>|<use [^>]*transform=[^>]*>', "", svg, flags=re.S)
+    heights = [float(y) for y in re.findall(r'(?:[ML] [-\d.]+ |translate\([-\d.]+ |\by=")([-\d.]+)', drawn)]
+    if size is None or not heights or "<image" in drawn:
+        return svg
+    top, bottom = max(min(heights) - 14, 0), min(max(heights) + 6, float(size[1]))
+    if float(size[1]) - (bottom - top) < 30:
+        return svg
+    return svg.replace(size[0], f'height="{bottom - top:g}pt" viewBox="0 {top:g} {size[2]} {bottom - top:g}"')
 
 
 def _seen(outline: str) -> str:
