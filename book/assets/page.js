@@ -25,6 +25,7 @@ function iclTarget() {
   /* Names of modules and files go on in the next line between their parts, not inside a word. */
   function part() {
     for (const code of document.querySelectorAll("article :not(pre) > code, article :not(pre) > code .pre")) {
+      if (code.closest("table") && innerWidth > 640) continue; // there a table has room for whole names
       if (!code.firstElementChild) code.innerHTML = code.innerHTML.replace(/[._/](?=[a-z])/gi, "$&<wbr>");
     }
   }
