@@ -856,8 +856,8 @@ ledger.figure(pictures.stability(edge, ns, edges, bounds))
 # %% [markdown]
 # ## Move it yourself
 #
-# Each direction of $x$ on its own, for $H$ and $\Psi$ with common axes. Left: how far the step goes, from 0 (ignore the
-# examples) to 1 (believe them). Right: the excess risk that this leaves. Dots are the eigenvalues of $H$. Raise $n$ and the learned curve flattens
+# Each direction of $x$ on its own, for $H$ and $\Psi$ with common axes. First picture: how far the step goes, from 0 (ignore the
+# examples) to 1 (believe them). Second picture: the excess risk that this leaves. Dots are the eigenvalues of $H$. Raise $n$ and the learned curve flattens
 # towards $H^{-1}$, strong directions first. **A question:** can you make plain
 # gradient descent nearly as good as the learned matrix, without touching $\kappa$?
 #

@@ -591,7 +591,7 @@ ledger.claims({
 #
 # - **A**, $d = 2$: $f(x) = \pm x_1^3$. Only the first coordinate matters, and $\Gamma$ keeps only that one.
 # - **B**, $d = 3$: $f(x) = w^\top x$ with $w \sim N(0, \operatorname{diag}(4, 1, \tfrac14))$. Likely directions get longer steps:
-#   $n\Gamma = \operatorname{diag}(${glue:text}`gamma_b_0:.4f`, {glue:text}`gamma_b_1:.4f`, {glue:text}`gamma_b_2:.4f`$)$.
+#   $n\Gamma$ has the diagonal {glue:text}`gamma_b_0:.4f`, {glue:text}`gamma_b_1:.4f`, {glue:text}`gamma_b_2:.4f`.
 #
 # The optimum is measured by the fit of all coefficients, plain gradient descent on the same prompts, so that their
 # difference, the **penalty**, is sharper than either.
@@ -750,7 +750,7 @@ ledger.figure(
 # ## Move it yourself
 #
 # Choose a target. All it can do to the step is to delay it, by its $h$; the pale curves are the other nine.
-# On the right the risk: noise (pale), what is not linear in $x$ (grey), what more examples still remove (orange). **A question:**
+# The second picture splits the risk: noise (pale), what is not linear in $x$ (grey), what more examples still remove (orange). **A question:**
 # for $\mathrm{sign}(w^\top x)$ the page says at which noise a *linear* target would take the same step. Choose $w^\top x$ and set that noise. Is
 # everything the same now?
 #

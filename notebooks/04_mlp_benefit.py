@@ -383,7 +383,7 @@ ledger.figure(pictures.gap(parameters, measured))
 #
 # ### The ends of the curve, and the sharp constant
 #
-# For $\|\beta^\ast\| \to 0$ and $\Phi = I$ the ratio gap$/\|\beta^\ast\|^2$ tends to
+# For $\|\beta^\ast\| \to 0$ and $\Phi = I$ the ratio $\mathrm{gap}/\|\beta^\ast\|^2$ tends to
 #
 # $$
 # \min_x \Big\{1 - 2x + \tfrac{n+d+1}{n} x^2 - \tfrac{1}{K_0} \big(\tau - x(\tau + \tfrac2n)\big)^2\Big\},
@@ -799,8 +799,8 @@ ledger.figure(table1_pictures.curves())
 # :name: fig-mlp-table1
 #
 # Each training's loss on fresh prompts, raw, with the printed test losses (dashed). Grey: knowing the mean task and nothing of
-# the prompt's own. In the second half of each the rates fall. Of {glue:text}`table1_trainings:.0f` trainings
-# of {glue:text}`table1_entries:.0f` entries {glue:text}`table1_settled:.0f` have settled.
+# the prompt's own. In the second half of each the rates fall. There are
+# {glue:text}`table1_trainings:.0f` trainings for the table's {glue:text}`table1_entries:.0f` entries; settled: {glue:text}`table1_settled:.0f`.
 # ```
 #
 # **What a GPT-2 without MLP can do that LSA cannot.** LSA's residual connection carries a $0$ to the answer ({numref}`fig-mlp-diagram`). In a GPT-2 the query's
@@ -850,7 +850,7 @@ ledger.figure(pictures.gpt_sweep(sweep))
 # ```{admonition} Answer
 # :class: dropdown
 # One covariate, much noise, and a mean that is not large: then the ratio tends to 1 as $\sigma \to \infty$. With more covariates it does
-# not. For small means and $\sigma \to \infty$ the limit above becomes gap$/\|\beta^\ast\|^2 \to \tfrac{2(d+1)}{(d+3)\,n + 2(d+1)}$, which is
+# not. For small means and $\sigma \to \infty$ the limit above becomes $\mathrm{gap}/\|\beta^\ast\|^2 \to \tfrac{2(d+1)}{(d+3)\,n + 2(d+1)}$, which is
 # $\tfrac{1}{n+1}$ at $d = 1$ and climbs to $\tfrac{2}{n+2}$ with $d$.
 # ```
 
@@ -1077,7 +1077,7 @@ for heads_d, heads_n in ((3, 8), (5, 20), (10, 20)):
 #
 # ```{exercise} Two observations without a proof ◇
 # :label: ex-mlp-open
-# 1. Prove that gap$/\|\beta^\ast\|_H^2 \to \tfrac{2}{n+2}$ as $\|\beta^\ast\|_H \to \infty$ (the lower bound is missing).
+# 1. Prove that $\mathrm{gap}/\|\beta^\ast\|_H^2 \to \tfrac{2}{n+2}$ as $\|\beta^\ast\|_H \to \infty$ (the lower bound is missing).
 # 2. Prove, or refute, that $K = d$ heads already attain the floor that $d + 1$ heads attain.
 # ```
 #

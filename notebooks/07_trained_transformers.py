@@ -282,7 +282,7 @@ ledger.figure(probe_pictures.matched_steps(base))
 # middle layers.
 # ```
 #
-# Read the right panel with care. Exponentially many gradient steps *follow* from linearly many Newton steps: for small $u = \lambda / \lambda_{\max}$ the
+# Read the gradient steps with care. Exponentially many gradient steps *follow* from linearly many Newton steps: for small $u = \lambda / \lambda_{\max}$ the
 # residuals $(1-u^2)^{2^k}$ and $(1-u)^s$ agree when $s \approx u\, 2^k$. Neither panel says that the model *runs* Newton's method. Any method whose error falls this fast
 # would draw the same two pictures.
 #

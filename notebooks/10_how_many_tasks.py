@@ -214,7 +214,7 @@ ledger.claims({
 })
 
 # %% [markdown]
-# At $\alpha = \infty$ this is $\rho + (1 - \kappa)_+$, the bend of the right panel below: memorising on its left, learning in context on its right. It is a matter of
+# At $\alpha = \infty$ this is $\rho + (1 - \kappa)_+$, the bend of the second panel below: memorising on its left, learning in context on its right. It is a matter of
 # tasks alone: no number of prompts moves it.
 #
 # ## The double descent at $d^2$ prompts

@@ -68,12 +68,18 @@ def _for_paper(article: Tag) -> list[tuple[int, str, str]]:
     """Make the article what paper can show; returns the contents as (level, id, title).
 
     Pages begin on new sheets, their headings are no longer below the first page's, links lead within the document, and
-    those to files that do not travel along are gone.
+    those to files that do not travel along are gone; so are the set-up's code and what claims unfold.
     """
     for gone in article.select("a.headerlink, script, link, .icl-filter, noscript"):
         gone.decompose()
-    for folded in article.select("details:not(.hide)"):
+    for heading in article.select("section > :is(h1, h2, h3)"):
+        if heading.get_text().startswith("Set-up"):  # nothing but folded code, which paper leaves out
+            heading.parent.decompose()
+    for folded in article.select("details:not(.hide, .icl-strip)"):
         folded["open"] = ""
+    for strip in article.select("details.icl-strip"):  # what it unfolds stands on its card
+        id = strip.summary.code
+        id.wrap(Tag(name="a", attrs={"href": f"#claim-{id.get_text()}"}))
     for start in article.select("span[id^=document-]"):
         page = start.find_next_sibling("section")
         page["class"] = [*page.get("class", []), "page"]

@@ -1,4 +1,4 @@
-"""A Sphinx extension that sets the pasted numbers of the prose as a printer would: −3 × 10⁻⁹, not -3e-09."""
+"""A Sphinx extension that sets the numbers of the prose as a printer would: −3 × 10⁻⁹, not -3e-09; 5 % on one line."""
 
 import re
 
@@ -6,7 +6,8 @@ from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import ExtensionMetadata
 
-_NUMBER = re.compile(r"(?P<sign>-?)(?P<digits>[\d,.]+)(?:e(?P<power>[+-]\d+))?")
+_NUMBER = re.compile(r"(?P<sign>-?)(?P<digits>[\d,.]+)(?:e(?P<power>[+-]\d+))?(?P<percent>%?)")
+_JOINED = re.compile(r" (?=[%±])|(?<=±) ")
 
 
 def setup(app) -> ExtensionMetadata:
@@ -22,9 +23,17 @@ def typeset(text: str) -> list[nodes.Node]:
         return [nodes.Text(text)]
     digits = "−" * bool(number["sign"]) + number["digits"]
     if number["power"] is None:
-        return [nodes.Text(digits)]
+        return [nodes.Text(digits + "\N{NO-BREAK SPACE}%" * bool(number["percent"]))]
     exponent = str(int(number["power"])).replace("-", "−")
     return [nodes.Text(f"{digits}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10"), nodes.superscript("", exponent)]
+
+
+def joined(text: str) -> str:
+    """A text whose lines do not end before a per cent sign, nor beside a ±."""
+    return _JOINED.sub("\N{NO-BREAK SPACE}", text)
+
+
+_VERBATIM = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
 
 
 class _Typeset(SphinxPostTransform):
@@ -34,3 +43,6 @@ class _Typeset(SphinxPostTransform):
         for pasted in list(self.document.findall(nodes.inline)):
             if "pasted-text" in pasted.get("classes", []):
                 pasted[:] = typeset(pasted.astext())
+        for text in list(self.document.findall(nodes.Text)):
+            if not isinstance(text.parent, _VERBATIM) and (together := joined(text)) != text:
+                text.parent.replace(text, nodes.Text(together))

@@ -15,13 +15,30 @@ function iclTarget() {
   const root = document.documentElement;
   root.classList.add("icl-typesetting");
 
-  /* Browsers may break a line on either side of an equation, and so put a comma at the start of the next. */
+  /* What code printed goes on in the next line on a phone, unless it stands in columns. */
+  function wrap() {
+    for (const printed of document.querySelectorAll(".cell_output pre")) {
+      if (!/\S {3,}\S+ {3,}\S/.test(printed.textContent)) printed.classList.add("icl-lines");
+    }
+  }
+
+  /* Names of modules and files go on in the next line between their parts, not inside a word. */
+  function part() {
+    for (const code of document.querySelectorAll("article :not(pre) > code, article :not(pre) > code .pre")) {
+      if (code.closest("table") && innerWidth > 640) continue; // there a table has room for whole names
+      if (!code.firstElementChild) code.innerHTML = code.innerHTML.replace(/[._/](?=[a-z])/gi, "$&<wbr>");
+    }
+  }
+
+  /* Browsers may break a line on either side of an equation, and so put a comma, or the number that it equals, at the
+     start of the next. */
   function join() {
     for (const equation of document.querySelectorAll("article span.math")) {
       const [before, after] = [equation.previousSibling, equation.nextSibling];
       const opening = before && before.nodeType === Node.TEXT_NODE ? /[(«“]$/.test(before.data) : false;
-      const closing = after && after.nodeType === Node.TEXT_NODE ? /^[,.;:!?)»”…]+/.exec(after.data) : null;
-      if (!opening && !closing) continue;
+      const closing = after && after.nodeType === Node.TEXT_NODE ? /^(?:[,.;:!?)»”…]+|-\w+)/.exec(after.data) : null;
+      const number = after && after.data === " " && /[=≈≤≥<>]$/.test(equation.querySelector("mjx-assistive-mml")?.textContent.trim()) ? after.nextSibling : null;
+      if (!opening && !closing && !number) continue;
       const together = document.createElement("span");
       together.className = "icl-together";
       equation.before(together);
@@ -31,6 +48,7 @@ function iclTarget() {
         after.splitText(closing[0].length);
         together.append(after);
       }
+      if (number) together.append(after, number);
     }
   }
 
@@ -87,6 +105,8 @@ function iclTarget() {
 
   document.addEventListener("DOMContentLoaded", () => {
     goOn();
+    part();
+    wrap();
     // docutils calls the bibliography a list, but its entries are none of a list's items
     for (const box of document.querySelectorAll(".pst-scrollable-table-container")) box.tabIndex = 0; // scrolled by keys
     for (const list of document.querySelectorAll(".citation-list[role=list]")) list.removeAttribute("role");

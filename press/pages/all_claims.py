@@ -29,7 +29,7 @@ def measured_against_predicted(claims: Iterable[Claim]) -> Figure:
     with style():
         figure, axis = canvas(width=5.2, height=4.2)
         axis.plot([low, high], [low, high], color=INK, linewidth=0.8, zorder=1)
-        axis.annotate("measured = predicted", (0.98, 0.52), xycoords="axes fraction", ha="right", fontsize=10)
+        axis.annotate("measured = predicted", (0.98, 0.38), xycoords="axes fraction", ha="right", fontsize=10)
         if not inside.all():
             text = "beyond the frame:\n" + "\n".join(shown[k].id for k in np.flatnonzero(~inside))
             axis.annotate(text, (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=9)

@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from icl.figures import NARROW
 from press.finished import FinishedChapter
 from press.pages import moved
+from press.pages.asides import with_asides
 from press.pages.claim_cards import cell_anchor, strip_list
 from press.pages.glyphs import lightened
 from press.pages.opening import opened
@@ -81,11 +82,21 @@ def _linked(cells: list[nbformat.NotebookNode], chapter: FinishedChapter) -> Ite
             named = re.findall(r"<tr><td><code>([^<]+)</code>", table) if 'class="icl-claims"' in table else []
             if claims := [claim for claim in chapter.claims if html.escape(claim.id) in named]:
                 output.data["text/html"] = strip_list(claims, chapter)
+            if 'class="icl-compare"' in table:
+                output.data["text/html"] = _scrolled(table)
             if "data-explorable=" in table:
                 output.data["text/html"] = drawn(table)
         if cell.cell_type == "markdown" and "{glue:figure}" in cell.source:
             cell.source = _CAPTION.sub(lambda block: _SIDE.sub(_sides, block[0]), cell.source)
+        if cell.cell_type == "markdown":
+            cell.source = with_asides(cell.source)
         yield cell
+
+
+def _scrolled(page: str) -> str:
+    """Tables of a comparison in boxes that scroll where the column is narrow, their numbers with minus signs."""
+    page = re.sub(r"(?<=\d)e-(?=\d)", "e−", page)
+    return re.sub(r"<table.*?</table>", r'<div class="pst-scrollable-table-container">\g<0></div>', page, flags=re.S)
 
 
 # Panels that stand side by side stand below each other in a narrow column, and the caption says so.

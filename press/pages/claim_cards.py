@@ -19,7 +19,7 @@ from icl.claims import (
 )
 from press.finished import FinishedChapter, FinishedRun
 from press.pages.reading import title
-from press.pages.strips import CARRIED, LEGEND, allowed_text, code, strip, strips
+from press.pages.strips import CARRIED, LEGEND, allowed_text, code, said, strip, strips
 
 _METHODS = {
     "exact": "deterministic, to rounding",
@@ -64,18 +64,20 @@ def claims_page(run: FinishedRun) -> str:
 
 
 def lead_to_claims(text: str) -> str:
-    """A page's text in MyST: where a paragraph pastes a claim's number, its arrow leads to the claim as well."""
+    """A page's text in MyST: the arrow of a paragraph that has a claim's number, or ends with its id, leads there."""
 
-    def led(paragraph: re.Match) -> str:
-        pasted = re.findall(r"/notebooks/(\w+)\.ipynb::([\w.]+)\.(?:predicted|measured):", paragraph[0])
+    def led(found: re.Match) -> str:
+        paragraph, named = found.groups()
+        pasted = re.findall(r"/notebooks/(\w+)\.ipynb::([\w.]+)\.(?:predicted|measured):", paragraph)
+        pasted += [(chapter, named) for chapter in CHAPTERS]
         there = [(chapter, id) for chapter, id in pasted if id in CHAPTERS[chapter].claims]
         if not there:
-            return paragraph[0]
+            return found[0]
         (chapter, id), *_ = there
         cell, card = f"../notebooks/{chapter}.html#{cell_anchor(id)}", card_address(id)
-        return f'{paragraph[0]}: <a href="{cell}">the cell</a>, <a href="{card}">the claim</a>'
+        return f'{paragraph}: <a href="{cell}">the cell</a>, <a href="{card}">the claim</a>'
 
-    return re.sub(r"(?:.+\n)*.*→ \{(?:doc|ref)\}`[^`]+`$", led, text, flags=re.M)
+    return re.sub(r"((?:.+\n)*.*→ \{(?:doc|ref)\}`[^`]+`)(?: `([\w.]+)`)?$", led, text, flags=re.M)
 
 
 def strip_list(claims: list[Claim], chapter: FinishedChapter) -> str:
@@ -104,7 +106,7 @@ def _card(chapter: FinishedChapter, claim: Claim) -> str:
 def _body(claim: Claim, where: str = "") -> str:
     """What the claim says, and its numbers."""
     if claim.verdict == NOT_RUN:
-        facts = [("not run", html.escape(claim.reason))]
+        facts = [("not run", said(claim.reason))]
     else:
         facts = [
             ("predicted", predicted_text(claim)),
@@ -112,15 +114,15 @@ def _body(claim: Claim, where: str = "") -> str:
             ("allowed", f"{allowed_text(claim)} ({_tolerance(claim)})"),
         ]
     if explained := explanation(claim):
-        facts.append((explained[0], html.escape(explained[1])))
+        facts.append((explained[0], said(explained[1])))
     if claim.near is not None:
         facts.append(("near miss", _near_miss(claim)))
     if claim.cannot_tell:
-        facts.append(("cannot tell", html.escape(claim.cannot_tell)))
+        facts.append(("cannot tell", said(claim.cannot_tell)))
     facts += [("source", html.escape(claim.source)), ("how measured", _METHODS[claim.method])]
     facts += [("where", where)] if where else []
     rows = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts)
-    return f"<p>{html.escape(claim.statement)}</p><dl>{rows}</dl>"
+    return f"<p>{said(claim.statement)}</p><dl>{rows}</dl>"
 
 
 def _tolerance(claim: Claim) -> str:
@@ -133,7 +135,7 @@ def _near_miss(claim: Claim) -> str:
     """The wrong formula, what it predicts, and how far off that is."""
     far = off(claim)
     told = f"off by {shown_number(far, 2)} times what is allowed" if far > 1 else "not told apart at these parameters"
-    return f"{html.escape(claim.near_miss)}: {shown_number(claim.near)}, {told}"
+    return f"{said(claim.near_miss)}: {shown_number(claim.near)}, {told}"
 
 
 def _numbered(chapter: str) -> str:

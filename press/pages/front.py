@@ -7,7 +7,7 @@ from icl.claims import FAILS, NOT_RUN, Claim, measured_text, predicted_text, ver
 from press.finished import FinishedChapter, FinishedRun
 from press.pages.claim_cards import card_address, cell_address
 from press.pages.reading import READING_RULE, title
-from press.pages.strips import CARRIED, LEGEND, strip
+from press.pages.strips import CARRIED, LEGEND, said, strip
 
 _CAPTION = (
     "Each mark is one claim: the number a formula predicts, and the number found without that formula. On the line the "
@@ -37,13 +37,11 @@ def _headlines(run: FinishedRun):
 
 
 def _row(chapter: FinishedChapter, claim: Claim, text: str) -> str:
-    where = f'<a href="{cell_address(chapter.name, claim)}">{html.escape(text)}</a>'
+    where = f'<a href="{cell_address(chapter.name, claim)}">{said(text)}</a>'
     source = f'<span class="icl-statement">{html.escape(claim.source)}</span>'
     verdict = f'<a class="icl-verdict" href="{card_address(claim.id)}">{verdict_mark(claim)}</a>'
     mark = f"<br>{CARRIED}" if claim.id in chapter.carried else ""
-    digits = (
-        html.escape(claim.reason) if claim.verdict == NOT_RUN else f"{predicted_text(claim)} · {measured_text(claim)}"
-    )
+    digits = said(claim.reason) if claim.verdict == NOT_RUN else f"{predicted_text(claim)} · {measured_text(claim)}"
     return f"<tr><td>{where}<br>{source}</td><td>{strip(claim)}{digits}</td><td>{verdict}{mark}</td></tr>"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 _NAMED = r"\w+?(?:-narrow)?-"  # the figure's name, which is no part of the letter's
 _OUTLINE = re.compile(rf'<path id="{_NAMED}([^"]+)" (d="[^"]*" transform="scale\(0\.015625\)"/>)')
 _USE = re.compile(rf'<use xlink:href="#{_NAMED}([^"]+)"')
+_SCALE, _THICKER = 0.015625, 1.8
 _DECIMALS = re.compile(r"(\.\d\d)\d+")
 _DRAWN = re.compile(r'(?<= )d="[^"]*"|translate\([^)]*\)')
 
@@ -27,15 +28,38 @@ def lightened(drawings: Iterable[str]) -> tuple[str, list[str]]:
 
 def _light(svg: str, outlines: dict[str, str]) -> str:
     def take(found: re.Match) -> str:
-        outlines[_short(found[1])] = re.sub(r"\s+", " ", found[2])
+        outlines[_short(found[1])] = _seen(re.sub(r"\s+", " ", found[2]))
         return ""
 
     def use(found: re.Match) -> str:
         return f'<use xlink:href="#{_short(found[1])}"' if _short(found[1]) in outlines else found[0]
 
-    svg = _USE.sub(use, _OUTLINE.sub(take, svg))
+    svg = _USE.sub(use, _OUTLINE.sub(take, _cropped(svg)))
     svg = _DRAWN.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), svg)
     return re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg))
+
+
+def _cropped(svg: str) -> str:
+    """Without the empty strips that panels of fixed proportions leave above and below in a narrow column."""
+    size = re.search(r'height="([\d.]+)pt" viewBox="0 0 ([\d.]+) \1"', svg)
+    drawn = re.sub(r'<defs>.*?</defs>|<g id="[\w-]*patch_1">.*?</g>|<use [^>]*transform=[^>]*>', "", svg, flags=re.S)
+    heights = [float(y) for y in re.findall(r'(?:[ML] [-\d.]+ |translate\([-\d.]+ |\by=")([-\d.]+)', drawn)]
+    if size is None or not heights or "<image" in drawn:
+        return svg
+    top, bottom = max(min(heights) - 14, 0), min(max(heights) + 6, float(size[1]))
+    if float(size[1]) - (bottom - top) < 30:
+        return svg
+    return svg.replace(size[0], f'height="{bottom - top:g}pt" viewBox="0 {top:g} {size[2]} {bottom - top:g}"')
+
+
+def _seen(outline: str) -> str:
+    """A letter's outline; a minus sign or a dash, thinner than a pixel in an exponent, nearly twice as thick."""
+    numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", outline.split('"')[1])]
+    across, up = numbers[::2], numbers[1::2]
+    if not up or max(up) - min(up) > 0.08 * (max(across) - min(across)):
+        return outline
+    lower = (1 - _THICKER) * (max(up) + min(up)) / 2 * _SCALE
+    return outline.replace(f"scale({_SCALE})", f"translate(0 {lower:g}) scale({_SCALE} {_THICKER * _SCALE})")
 
 
 def _short(name: str) -> str:

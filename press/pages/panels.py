@@ -35,4 +35,4 @@ def drawn(page: str) -> str:
     page = _PANEL.sub(lambda svg: f"{svg[1]}{next(panels)}</svg>", page)
     for key, text in found["numbers"].items():
         page = page.replace(f'data-number="{key}">–<', f'data-number="{key}">{html.escape(str(text))}<')
-    return page
+    return page.replace(" ~ ", " ∼ ")  # the text face raises its tilde

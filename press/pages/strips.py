@@ -15,6 +15,13 @@ from icl.claims import NOT_RUN, STANDARD_ERRORS, Claim, allowance, predicted_tex
 _WIDTH, _HEIGHT, _EDGE = 240, 20, 2.0  # pixels, and what is allowed at the edge
 _BEYOND = 1.9  # where an arrowhead stands
 CARRIED = '<span class="icl-carried">carried</span>'
+_SET = {  # pattern → markup, again and again until nothing changes: exponents in exponents
+    r"`([^`]+)`": r"<code>\1</code>",
+    r"(?<=\d)e-(?=\d)": "e−",
+    r"(?<![A-Za-z0-9_.])([A-Za-zα-ωΑ-Ω])_([A-Za-z0-9]+)": r"\1<sub>\2</sub>",
+    r"\^\(([^()]*)\)": r"<sup>\1</sup>",
+    r"\^(½|\w)": r"<sup>\1</sup>",
+}
 _KEYS = {
     '<path class="tick" d="M12 2V18"/>': "predicted",
     '<path class="error" d="M1 10H23"/><circle class="measured" cx="12" cy="10" r="4.5"/>': "measured ± 5 std. errors",
@@ -61,6 +68,15 @@ def code(id: str) -> str:
     return f"<code>{re.sub(r'(?<=[._])(?=[a-z])', '<wbr>', html.escape(id))}</code>"
 
 
+def said(words: str) -> str:
+    """What a claim says, as HTML: subscripts and powers set as such, code as code, minus signs."""
+    text = html.escape(words)
+    for pattern, markup in _SET.items():
+        while (changed := re.sub(pattern, markup, text)) != text:
+            text = changed
+    return text
+
+
 def allowed_text(claim: Claim) -> str:
     """What the claim allows, as a number around the prediction or beyond a bound."""
     if not allowance(claim):
@@ -72,7 +88,7 @@ def allowed_text(claim: Claim) -> str:
 
 def _middle(claim: Claim) -> str:
     if claim.verdict == NOT_RUN:
-        return f'<span class="icl-reason">{html.escape(claim.reason)}</span>'
+        return f'<span class="icl-reason">{said(claim.reason)}</span>'
     return f'{strip(claim)}<span class="icl-allowed">{allowed_text(claim)}</span>'
 
 

@@ -93,6 +93,16 @@ def test_pages_written_as_html_are_linked_within_the_document_and_files_are_not(
     assert soup.select_one("section.page h1") and soup.details.has_attr("open")
 
 
+def test_claims_stand_in_a_line_that_leads_to_their_card_and_the_set_up_is_left_out():
+    soup = BeautifulSoup(
+        '<section><h1>First</h1><details class="icl-strip"><summary><code>a.<wbr/>claim</code></summary><p>Body</p>'
+        "</details><section><h2>Set-up</h2><p>Folded.</p></section></section>",
+        "html.parser",
+    )
+    assert [title for _, _, title in pdf._for_paper(soup)] == ["First"] and "Folded" not in soup.text
+    assert soup.select_one("summary > a")["href"] == "#claim-a.claim" and not soup.details.has_attr("open")
+
+
 def test_without_a_book_it_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(pdf, "HTML", tmp_path)
     with pytest.raises(WorkflowError, match="run `make book` first"):

@@ -34,3 +34,29 @@ def test_no_letter_is_lost():
     assert list(map(count, lightened(whole)[1])) == list(map(count, whole))
     (short,) = lightened(whole[:1])[1]
     assert 'aria-label="alt"' in short and lightened(["<svg></svg>"])[1] == ["<svg></svg>"]
+
+
+def test_a_minus_sign_in_an_exponent_is_thick_enough_to_be_seen():
+    with style():
+        figure, axis = canvas()
+        axis.set_title("$10^{-2}$")
+    letters, _ = lightened([Figure("demo_3", figure, {"x": np.zeros(1)}, "alt").svg()])
+    thick = re.findall(r'd="([^"]*)" transform="translate\(0 ([-\d.]+)\) scale\(0.015625 0.028125\)"', letters)
+    assert len(thick) == 1, "the minus, and no digit"
+    heights = [float(y) for y in re.findall(r"-?[\d.]+ (-?[\d.]+)", thick[0][0])]
+    middle = (max(heights) + min(heights)) / 2
+    assert abs(middle * 0.028125 + float(thick[0][1]) - middle * 0.015625) < 0.1, "it stays where it was"
+
+
+def test_panels_of_fixed_proportions_leave_no_empty_strips():
+    def heights(aspect):
+        with style():
+            figure, axis = canvas(width=4, height=4)
+            axis.set(xlim=(0, 6), ylim=(0, 2), aspect=aspect, xlabel="below it")
+        whole = Figure("demo_4", figure, {"x": np.zeros(1)}, "alt").svg()
+        size = lambda svg: [float(n) for n in re.search(r'viewBox="([^"]*)"', svg)[1].split()]
+        return size(whole), size(lightened([whole])[1][0])
+
+    whole, cropped = heights("equal")
+    assert cropped[1] > 30 and 100 < cropped[3] < whole[3] - 60 and cropped[::2] == whole[::2]
+    assert heights("auto")[0] == heights("auto")[1]

@@ -48,6 +48,8 @@ def test_an_arrow_leads_to_the_claim_whose_number_stands_before_it():
     cell, card = "../notebooks/01_one_step_gd.html#cell-thm1.risk", "claims.html#claim-thm1.risk"
     links = f': <a href="{cell}">the cell</a>, <a href="{card}">the claim</a>'
     assert led == f"{pasted}{arrow}{links}\n\nOther\n{arrow}\n"
+    assert claim_cards.lead_to_claims(f"In words\n{arrow} `thm1.risk`\n") == f"In words\n{arrow}{links}\n"
+    assert claim_cards.lead_to_claims(f"Of none\n{arrow} `thm1.rusk`\n") == f"Of none\n{arrow} `thm1.rusk`\n"
 
 
 def test_a_claim_that_was_not_run_says_why():

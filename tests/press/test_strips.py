@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from icl.claims import NOT_RUN, Claim, verdict
-from press.pages.strips import LEGEND, allowed_text, strip, strips
+from press.pages.strips import LEGEND, allowed_text, said, strip, strips
 
 
 def claim(relation="equal", **changes) -> Claim:
@@ -80,3 +80,17 @@ def test_a_line_names_the_verdict_and_whether_the_number_is_carried():
         "b.claimneeds <hours>not run at this profile",
     ]
     assert lines[0].p.get_text() == "a.claim" and lines[1].svg is None and "carried" in LEGEND
+
+
+@pytest.mark.parametrize(
+    ("words", "markup"),
+    [
+        ("W_V is least, 1/λ_max < 2", "W<sub>V</sub> is least, 1/λ<sub>max</sub> &lt; 2"),
+        ("W_KᵀW_Q", "W<sub>K</sub>ᵀW<sub>Q</sub>"),
+        ("(αλ²)^(2^(k+1)) and H^½", "(αλ²)<sup>2<sup>k+1</sup></sup> and H<sup>½</sup>"),
+        ("table1.zero_mean at 5e-05", "table1.zero_mean at 5e−05"),
+        ("run `icl train base`", "run <code>icl train base</code>"),
+    ],
+)
+def test_formulas_in_words_are_set(words, markup):
+    assert said(words) == markup

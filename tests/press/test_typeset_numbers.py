@@ -3,7 +3,7 @@
 import pytest
 from docutils import nodes
 
-from press.typeset_numbers import typeset
+from press.typeset_numbers import joined, typeset
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,8 @@ from press.typeset_numbers import typeset
         ("7e-09", "7 × 10^−9"),
         ("-2.5e+15", "−2.5 × 10^15"),
         ("1e+00", "1 × 10^0"),
+        ("24%", "24 %"),
+        ("-3,491.5%", "−3,491.5 %"),
         ("zero-mean", "zero-mean"),
         ("e-9", "e-9"),
         ("", ""),
@@ -23,3 +25,8 @@ from press.typeset_numbers import typeset
 def test_numbers_are_set_in_type(written, read):
     parts = ["^" * isinstance(node, nodes.superscript) + node.astext() for node in typeset(written)]
     assert "".join(parts).replace("\N{NO-BREAK SPACE}", " ") == read
+
+
+def test_no_line_ends_before_a_per_cent_sign_or_within_what_plus_minus_joins():
+    together = joined("0.7 ± 0.2 of it, 5 % more ± 1")
+    assert together.replace("\N{NO-BREAK SPACE}", "~") == "0.7~±~0.2 of it, 5~% more~±~1"

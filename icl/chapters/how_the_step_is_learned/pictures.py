@@ -63,6 +63,7 @@ def starts(curves: dict[float, Curve], stairs: np.ndarray, sizes, apart, merged,
         right.plot(sizes, merged, "o", color=COLOURS["preconditioned"])
         right.plot(sizes, line, color=COLOURS["preconditioned"], linewidth=1.2, label="merged: a logarithm")
         right.set(xscale="log", yscale="log", xlabel="size of start", ylabel="wait for the first fall")
+        right.set_ylim(top=60 * np.max(apart))  # room for the legend
         right.legend(loc="upper right")
     columns = {"size": sizes, "wait_apart": apart, "wait_merged": merged, "wait_merged_predicted": line}
     columns |= {"stair": stairs}

@@ -70,7 +70,7 @@ def _answers(axis, found):
     axis.axhline(found.label, color=INK, linestyle=":", linewidth=1, label="the query's label")
     axis.set(xlabel="layers", ylabel="answer", xlim=(0.7, len(a) - 0.7))
     axis.set_xticks(range(1, len(a)))
-    axis.legend(fontsize=8.5, loc="center left", bbox_to_anchor=(1, 0.5))
+    axis.figure.legend(fontsize=8.5, loc="outside lower center", ncols=4)
 
 
 @dataclass(frozen=True)

@@ -94,10 +94,7 @@ def masks_in_depth(layers: list[int], found: dict[str, np.ndarray], end: float, 
         axis.axhline(bayes, color=COLOURS["bayes"], linestyle="--", linewidth=1.4)
         axis.annotate("Bayes", (layers[0], bayes), xytext=(0, -4), textcoords="offset points", va="top", fontsize=9.5)
         if np.isfinite(end):
-            axis.axhline(end, color=COLOURS["block"], linestyle=":", linewidth=1.4)
-            axis.annotate(
-                "causal, run to its end", (layers[0], end), xytext=(0, 3), textcoords="offset points", fontsize=9.5
-            )
+            axis.axhline(end, color=COLOURS["block"], linestyle=":", linewidth=1.4, label="causal mask, run to its end")
         axis.set(xscale="log", xlabel="layers", ylabel="risk", ylim=(0, None))
         axis.set_xticks(layers, [str(k) for k in layers])
         axis.minorticks_off()

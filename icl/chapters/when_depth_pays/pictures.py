@@ -77,13 +77,13 @@ def turned(condition: float, found: dict[int, float], found_at: float) -> Figure
             left.plot(share, curves[kappa], color=COLOURS[colour], label=rf"$\kappa$ = {kappa:g}")
         highest = max(curve.max() for curve in curves.values())
         left.set(xlabel="turn $b$, in units of the one that solves it", ylim=(0, 1.25 * highest or 1))
-        left.set_title("d = 2, two looped layers")
+        left.set_title("$d$ = 2, two looped layers")
         left.legend(loc="upper left", ncols=3, columnspacing=1, handlelength=1.2)
         right.plot(count, scalar / 3, "o-", color=COLOURS["preconditioned"], label="best step")
         right.plot(count, matrix / 3, "D", color=COLOURS["trained_exact"], markersize=8, fillstyle="none",
                    markeredgewidth=1.6, label="best matrix found")  # fmt: skip
         right.set(xlabel="looped layers", xticks=count, ylim=(0, None))
-        right.set_title(rf"d = 3, $\kappa$ = {found_at:g}")
+        right.set_title(rf"$d$ = 3, $\kappa$ = {found_at:g}")
         right.legend()
     columns = {"turn": share, **{f"kappa_{kappa:g}".replace(".", "_"): curve for kappa, curve in curves.items()}}
     columns |= {"layers": count, "step": scalar / 3, "matrix": matrix / 3}

@@ -1,0 +1,63 @@
+"""What a wide window and a phone do with side notes, printed lines and names: nothing covers, nothing is cut."""
+
+import pytest
+from browser import light
+
+from press.layout import HTML
+
+pytestmark = pytest.mark.book
+
+_NOTES = """() => [...document.querySelectorAll("section > p > .icl-aside")].map((note) => {
+  const box = note.getBoundingClientRect(), text = document.createRange();
+  const words = [...document.querySelectorAll("article :is(p, pre, figure, table, .cell, .admonition, .icl-strip)")]
+    .filter((other) => !other.contains(note) && other.checkVisibility()).map((other) => other.getBoundingClientRect());
+  text.setStart(note.parentElement, 0); text.setEndBefore(note);
+  const before = Math.max(...[...text.getClientRects()].map((line) => line.right), 0);
+  return { said: note.textContent.slice(0, 40), left: box.left, right: box.right, before, wide: innerWidth,
+           bracket: getComputedStyle(note, "::before").content, covered: words.filter((w) => w.left < box.right &&
+           w.right > box.left && w.top < box.bottom - 1 && w.bottom > box.top + 1).length };
+})"""
+
+
+def notes(browser, width, name):
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.goto((HTML / f"notebooks/{name}.html").as_uri())
+    page.wait_for_function("!document.documentElement.classList.contains('icl-typesetting')")
+    found = page.evaluate(_NOTES)
+    context.close()
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("width", [1440, 1920])
+@pytest.mark.parametrize("name", ["01_one_step_gd", "08_how_the_step_is_learned"])
+def test_a_side_note_stands_beside_its_paragraph_and_covers_nothing(browser, width, name):
+    for note in notes(browser, width, name):
+        assert note["left"] > note["before"] and note["right"] < note["wide"] and note["covered"] == 0, note
+        assert note["bracket"] == "none", note
+
+
+def test_in_a_narrow_window_it_is_a_sentence_in_brackets(browser):
+    assert {note["bracket"] for note in notes(browser, 820, "01_one_step_gd")} == {'"("'}
+
+
+def test_on_a_phone_no_printed_line_is_cut_and_no_name_is_broken_inside_a_word(browser):
+    context = light(browser, "phone")
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((HTML / "notebooks/07_trained_transformers.html").as_uri())
+    cut = "all => all.filter((pre) => pre.scrollWidth > pre.clientWidth + 1).map((pre) => pre.textContent.slice(0, 30))"
+    (columns,) = page.locator(".cell_output pre").evaluate_all(cut)
+    assert columns.split() == ["layer", *"01"], "only what is printed in columns scrolls"
+    page.goto((HTML / "book/package.html").as_uri())
+    breaks = """all => all.flatMap((code) => {
+      const walk = document.createTreeWalker(code, NodeFilter.SHOW_TEXT), one = document.createRange(), torn = [];
+      for (let text; (text = walk.nextNode());) for (let i = 1; i < text.length; i++) {
+        if (!/[a-z]{2}/i.test(text.data.slice(i - 1, i + 1))) continue;
+        const top = (k) => { one.setStart(text, k); one.setEnd(text, k + 1); return one.getBoundingClientRect().top; };
+        if (top(i) > top(i - 1) + 4) torn.push(code.textContent);
+      }
+      return torn; })"""
+    assert page.locator("article :not(pre) > code").evaluate_all(breaks) == []
+    context.close()
