@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from browser import DEVICES, HOW_TO_GET_ONE, chromium, light, ready
+from browser import DEVICES, HOW_TO_GET_ONE, alone, chromium, ready
 from bs4 import BeautifulSoup
 
 from press.layout import HTML
@@ -32,18 +32,23 @@ def browser(request):
         yield running
 
 
-@pytest.fixture(scope="module", params=DEVICES)
-def visitor(browser, request):
-    """A browser context of one device, whose pages keep in `wrong` what went wrong."""
-    context = light(browser, request.param)
-    context.phone = request.param == "phone"
-    yield context
-    context.close()
+@pytest.fixture(scope="session", params=DEVICES)
+def device(request):
+    """Of the whole session, so that all tests of one device follow each other, with its windows open."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def _sheet(visitor):
-    return visitor.new_page()
+def visitor(browser, device):
+    """A page of one device, for a module to open what its tests share."""
+    with alone(browser, device) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def _sheet(browser, device):
+    with alone(browser, device) as page:
+        yield page
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def test_the_page_opens_with_it_and_ends_with_the_set_up(soups, chapter):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_guess_is_judged(visitor, sheet, chapter):
+def test_a_guess_is_judged(device, sheet, chapter):
     page, claim = sheet, guessed(chapter)
     page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
     box = page.locator(".icl-guess[data-asks]")
@@ -35,7 +35,7 @@ def test_a_guess_is_judged(visitor, sheet, chapter):
     numbers = page.locator("[data-explorable] dd")
     assert not answer.is_visible() and not status.is_visible()
     assert all("blur" in filter for filter in numbers.evaluate_all(veiled))
-    if visitor.phone:
+    if device == "phone":
         place = slider.bounding_box()
         page.touchscreen.tap(place["x"] + 0.9 * place["width"], place["y"] + place["height"] / 2)
         page.locator(".icl-guess button").tap()
