@@ -16,22 +16,17 @@ from press.layout import HTML
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 
 
-@pytest.fixture(scope="module", params=WITH_EXPLORABLE)
-def opened(visitor, request):
-    """A chapter's page, opened once for all tests: its name, the page and the explorable."""
-    visitor.wrong.clear()
-    return request.param, visitor, open_explorable(visitor, request.param)
-
-
 @pytest.fixture
 def explorable(opened):
-    """`opened`, put back to where it starts, whatever the test before it left."""
-    _, page, box = opened
+    """A chapter's name, its page and its explorable, put back to where it starts, whatever the test before it left."""
+    chapter, page = opened
+    box = drawn(page)
     box.get_by_role("button", name="Reset").click()
     page.wait_for_function(f"!location.hash.includes('{box.get_attribute('data-explorable')}')")
-    return opened
+    return chapter, page, box
 
 
+on_every_explorable = pytest.mark.parametrize("opened", WITH_EXPLORABLE, indirect=True)
 # For what is the same on every device: the first of them. Not as a fixture of its own, so that its pages are shared.
 on_a_desktop = pytest.mark.parametrize("device", ["desktop"], indirect=True)
 
@@ -39,6 +34,11 @@ on_a_desktop = pytest.mark.parametrize("device", ["desktop"], indirect=True)
 def open_explorable(page, chapter, fragment=""):
     """A chapter's explorable, drawn on this page."""
     page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri() + fragment)
+    return drawn(page)
+
+
+def drawn(page):
+    """The explorable of the page that is open, once it is drawn."""
     box = page.locator("[data-explorable]")
     box.locator(".line").first.wait_for(state="attached")
     return box
@@ -83,6 +83,7 @@ def curves(box) -> str:
     return box.locator("svg").evaluate_all("all => all.map((svg) => svg.innerHTML).join()")
 
 
+@on_every_explorable
 def test_sliders_move_the_curves_and_the_numbers_are_right(device, explorable):
     chapter, page, box = explorable
     on_page = offered(chapter, "on_page")  # by Python, which knows nothing of the page's JavaScript
@@ -109,6 +110,7 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(device, explorable):
     assert page.wrong == []
 
 
+@on_every_explorable
 def test_a_link_restores_the_state_and_reset_undoes_it(sheet, explorable):
     chapter, page, box = explorable
     start, first = values(box), numbers(box)
@@ -170,6 +172,7 @@ _SIZES = """([name, file]) => {
 }"""
 
 
+@on_every_explorable
 def test_nothing_jumps(explorable):
     """Every box of the explorable has the same size with and without the script, and while sliders move."""
     chapter, page, box = explorable
@@ -182,6 +185,7 @@ def test_nothing_jumps(explorable):
             assert page.evaluate(_SIZES, [name, ""]) == without, (key, slider.get_attribute("name"))
 
 
+@on_every_explorable
 def test_letters_are_readable_and_inside_their_panels(explorable):
     _, page, box = explorable
     letters = box.locator("svg text").evaluate_all(
@@ -289,6 +293,7 @@ _LABELS = (Path(__file__).parent / "labels.js").read_text(encoding="utf-8")
 
 
 @on_a_desktop
+@on_every_explorable
 def test_labels_keep_off_curves_and_off_each_other(explorable):
     found = explorable[1].evaluate(_LABELS)
     assert found["states"] >= 12 and found["labels"] >= found["states"]
