@@ -21,7 +21,7 @@ def explorable(opened):
     """A chapter's name, its page and its explorable, put back to where it starts, whatever the test before it left."""
     chapter, page = opened
     box = drawn(page)
-    box.get_by_role("button", name="Reset").click()
+    box.get_by_role("button", name="Reset").evaluate("button => button.click()")  # a reader's click is tested below
     page.wait_for_function(f"!location.hash.includes('{box.get_attribute('data-explorable')}')")
     return chapter, page, box
 
