@@ -1,23 +1,32 @@
 """Headless Chromium under the name by which the tests know it, and what they measure in it."""
 
 import re
+from contextlib import closing, contextmanager
 
 from press.chromium import HOW_TO_GET_ONE, chromium, ready
 
-__all__ = ["DEVICES", "HOW_TO_GET_ONE", "chromium", "contrast", "light", "listen", "ready"]
+__all__ = ["DEVICES", "HOW_TO_GET_ONE", "alone", "chromium", "contrast", "listen", "ready", "window"]
 DEVICES = {
     "desktop": dict(viewport={"width": 1280, "height": 900}),
     "phone": dict(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True),
 }
 
 
-def light(browser, device):
-    """A context of one device, without equations: they are test_browser's business, and a page is there at once."""
-    context = browser.new_context(**DEVICES[device])
-    context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
-    context.set_default_timeout(120_000)  # of a busy machine
-    context.on("page", listen)
-    return context
+@contextmanager
+def window(browser, **settings):
+    """A page in a context of its own, and so in front: behind another one a page is drawn once a second."""
+    with closing(browser.new_context(**settings)) as context:
+        context.set_default_timeout(120_000)  # of a busy machine
+        context.on("page", listen)
+        yield context.new_page()
+
+
+@contextmanager
+def alone(browser, device):
+    """Such a page of one device, without equations: they are test_browser's business, and a page is there at once."""
+    with window(browser, **DEVICES[device]) as page:
+        page.context.route("**/tex-svg-full.js*", lambda route: route.fulfill(content_type="text/javascript", body=""))
+        yield page
 
 
 def listen(page):

@@ -3,16 +3,25 @@
 import os
 
 import pytest
-from browser import DEVICES, HOW_TO_GET_ONE, chromium, light, ready
+from browser import DEVICES, HOW_TO_GET_ONE, alone, chromium, ready
 from bs4 import BeautifulSoup
+from chapter_tests import WITH_EXPLORABLE
 
+from icl.chapters import CHAPTERS
 from press.layout import HTML
 from press.stage import pages
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """The PDF first: its one fixture takes a minute of one core, and last it would leave the other idle."""
-    items.sort(key=lambda item: item.path.name != "test_pdf.py")
+    """The PDF first: its one fixture takes half a minute of one core, and last it would leave the other idle.
+
+    Then one device after the other, so that its windows stay open: in a new one the first page takes twice as long.
+    """
+    order = list(DEVICES)
+    here = lambda item: item.callspec.params.get("device") if hasattr(item, "callspec") else None
+    last = lambda item: order.index(here(item)) if here(item) in order else len(order)
+    items.sort(key=lambda item: (item.path.name != "test_pdf.py", last(item)))
 
 
 @pytest.fixture(scope="session")
@@ -32,18 +41,32 @@ def browser(request):
         yield running
 
 
-@pytest.fixture(scope="module", params=DEVICES)
-def visitor(browser, request):
-    """A browser context of one device, whose pages keep in `wrong` what went wrong."""
-    context = light(browser, request.param)
-    context.phone = request.param == "phone"
-    yield context
-    context.close()
+@pytest.fixture(scope="session", params=DEVICES)
+def device(request):
+    return request.param
 
 
-@pytest.fixture(scope="module")
-def _sheet(visitor):
-    return visitor.new_page()
+@pytest.fixture(scope="session")
+def visitor(browser, device):
+    """A page of one device, for the tests to open what they share."""
+    with alone(browser, device) as page:
+        yield page
+
+
+# Those with an explorable first, for pytest puts tests together whose parameters stand at the same place.
+@pytest.fixture(scope="session", params=[*WITH_EXPLORABLE, *(name for name in CHAPTERS if name not in WITH_EXPLORABLE)])
+def opened(visitor, request):
+    """A chapter's page, opened once for all tests that leave it as good as new: the chapter, and the page."""
+    visitor.wrong.clear()
+    visitor.goto((HTML / "notebooks" / f"{request.param}.html").as_uri())
+    visitor.locator(".icl-guess[data-asks]").wait_for()
+    return request.param, visitor
+
+
+@pytest.fixture(scope="session")
+def _sheet(browser, device):
+    with alone(browser, device) as page:
+        yield page
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
 """The built book in headless Chromium, opened from the disk: desktop and phone, light and dark."""
 
 import re
+from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import contrast, light, listen
+from browser import alone, contrast, window
 
 from icl.chapters import CHAPTERS, read_all
 from icl.ledger import claims_of
@@ -63,19 +64,22 @@ _AXE = dict(options={"resultTypes": ["violations"], "runOnly": _STANDARDS, "prel
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
-def watched(browser, request):
-    """A context whose pages record console errors, uncaught exceptions and requests that leave the disk."""
-    context = browser.new_context(**SETTINGS[request.param])
-    context.add_init_script(_WATCH_SHIFTS)
-    context.set_default_timeout(120_000)
-    context.on("page", listen)
-    yield context
-    context.close()
+def setting(request):
+    return SETTINGS[request.param]
+
+
+@contextmanager
+def watched(browser, setting):
+    """A page that keeps what went wrong, requests that leave the disk too, and adds up what moves by itself."""
+    with window(browser, **setting) as page:
+        page.add_init_script(_WATCH_SHIFTS)
+        yield page
 
 
 @pytest.fixture(scope="module")
-def one_page(watched):
-    return watched.new_page()
+def one_page(browser, setting):
+    with watched(browser, setting) as page:
+        yield page
 
 
 @pytest.fixture
@@ -87,11 +91,11 @@ def page(one_page):
 
 
 @pytest.fixture(scope="module")
-def first_chapter(watched):
+def first_chapter(browser, setting):
     """Chapter 1, opened once for the tests that look at it."""
-    page = watched.new_page()
-    open_page(page, "notebooks/01_one_step_gd")
-    return page
+    with watched(browser, setting) as page:
+        open_page(page, "notebooks/01_one_step_gd")
+        yield page
 
 
 def open_page(page, name):
@@ -138,30 +142,37 @@ def test_figures_are_seen_on_both_grounds(first_chapter):
     assert contrast(ground, ink) > 7 and box > 300
 
 
+# Of every frame that is seen: who its drawings are, how high their letters are, how far they go beyond their room.
+_DRAWINGS = """() => {
+  const visible = (e) => e.checkVisibility({ checkVisibilityCSS: true });
+  const shown = (root, kind) => [...root.querySelectorAll(kind)].filter(visible);
+  return shown(document, ".icl-frame:has(svg.icl-figure)").map((frame) => {
+    const seen = shown(frame, "svg.icl-figure");
+    const words = seen.flatMap((svg) => [...svg.querySelectorAll("g[transform*=scale]:not(g[transform*=scale] *)")]);
+    const letters = words.map((word) => word.getScreenCTM()).map((m) => 100 * Math.hypot(m.a, m.b)); // 100 units high
+    const widths = seen.map((svg) => svg.getBoundingClientRect().width - frame.clientWidth);
+    return { told: seen.map((svg) => svg.getAttribute("aria-label")), letter: Math.min(...letters),
+             words: words.length, beyond: Math.max(frame.scrollWidth - frame.clientWidth, ...widths) };
+  });
+}"""
+
+
 def test_figures_and_claims_are_read_on_a_phone_without_swiping(browser):
     """A figure is drawn twice, for a wide and a narrow column; one is seen, its letters 9 px high or more."""
-    context = light(browser, "phone")
-    page = context.new_page()
-    page.set_viewport_size({"width": 390, "height": 844})
-    letters = """svg => [...svg.querySelectorAll("g[transform*=scale]:not(g[transform*=scale] *)")].map((word) => {
-        const m = word.getScreenCTM(); return 100 * Math.hypot(m.a, m.b); })"""  # a letter is 100 units high
-    seen = 0
-    for name in pages():
-        page.goto((HTML / f"{name}.html").as_uri())
-        names = page.locator(".icl-strip summary code").evaluate_all("all => all.map((id) => id.offsetHeight)")
-        assert max(names, default=0) < 60, f"{name}: a claim's id has room for words beside its verdict"
-        for frame in page.locator(".icl-frame").all():
-            if not frame.locator("svg.icl-figure").count() or not frame.is_visible():
+    seen, files = 0, {name: HTML / f"{name}.html" for name in pages()}
+    with alone(browser, "phone") as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        for name, file in files.items():
+            if not re.search("icl-(frame|strip)", file.read_text(encoding="utf-8")):
                 continue
-            drawings = frame.locator("svg.icl-figure:visible")
-            assert drawings.count() == 1, (name, frame.get_attribute("class"))
-            told = drawings.get_attribute("aria-label")
-            assert min(drawings.evaluate(letters)) >= 9, (name, told)
-            room = frame.evaluate("box => [box.scrollWidth - box.clientWidth, box.clientWidth]")
-            assert room[0] <= 0 and drawings.bounding_box()["width"] <= room[1] + 0.5, (name, told)
-            seen += 1
+            page.goto(file.as_uri())
+            names = page.locator(".icl-strip summary code").evaluate_all("all => all.map((id) => id.offsetHeight)")
+            assert max(names, default=0) < 60, f"{name}: a claim's id has room for words beside its verdict"
+            for frame in page.evaluate(_DRAWINGS):
+                assert len(frame["told"]) == 1, (name, frame)
+                assert frame["words"] and frame["letter"] >= 9 and frame["beyond"] <= 0.5, (name, frame)
+                seen += 1
     assert seen > 5 * len(CHAPTERS)
-    context.close()
 
 
 def test_claims_table_is_readable(first_chapter):

@@ -48,9 +48,9 @@ def test_exercises_are_named_by_their_numbers_elsewhere(soups):
 
 def test_no_id_is_used_twice_by_exercises(soups):
     for page, soup in soups.items():
-        ids = [
-            tag["id"] for tag in soup.select(".exercise [id], .solution [id], .exercise, .solution") if tag.get("id")
-        ]
+        parts = soup.find_all(class_=["exercise", "solution"])
+        tags = {id(tag): tag for part in parts for tag in (part, *part.find_all(id=True))}
+        ids = [tag["id"] for tag in tags.values() if tag.get("id")]
         assert len(ids) == len(set(ids)), page
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import contrast, light
+from browser import alone, contrast
 from chapter_tests import WITH_EXPLORABLE, guessed, offered
 
 from icl.chapters import CHAPTERS
@@ -16,38 +16,29 @@ from press.layout import HTML
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 
 
-@pytest.fixture(scope="module")
-def first_page(visitor):
-    return visitor.new_page()
-
-
-@pytest.fixture(scope="module", params=WITH_EXPLORABLE)
-def opened(first_page, request):
-    """A chapter's page, opened once for all tests: its name, the page and the explorable."""
-    first_page.wrong.clear()
-    return request.param, first_page, open_explorable(first_page, request.param)
-
-
 @pytest.fixture
 def explorable(opened):
-    """`opened`, put back to where it starts, whatever the test before it left."""
-    _, page, box = opened
-    box.get_by_role("button", name="Reset").click()
+    """A chapter's name, its page and its explorable, put back to where it starts, whatever the test before it left."""
+    chapter, page = opened
+    box = drawn(page)
+    box.get_by_role("button", name="Reset").evaluate("button => button.click()")  # a reader's click is tested below
     page.wait_for_function(f"!location.hash.includes('{box.get_attribute('data-explorable')}')")
-    return opened
+    return chapter, page, box
 
 
-@pytest.fixture
-def desktop(browser):
-    """A new page on a desktop: its clock and its media are the test's own."""
-    context = light(browser, "desktop")
-    yield context.new_page()
-    context.close()
+on_every_explorable = pytest.mark.parametrize("opened", WITH_EXPLORABLE, indirect=True)
+# For what is the same on every device: the first of them. Not as a fixture of its own, so that its pages are shared.
+on_a_desktop = pytest.mark.parametrize("device", ["desktop"], indirect=True)
 
 
 def open_explorable(page, chapter, fragment=""):
     """A chapter's explorable, drawn on this page."""
     page.goto((HTML / "notebooks" / f"{chapter}.html").as_uri() + fragment)
+    return drawn(page)
+
+
+def drawn(page):
+    """The explorable of the page that is open, once it is drawn."""
     box = page.locator("[data-explorable]")
     box.locator(".line").first.wait_for(state="attached")
     return box
@@ -92,14 +83,15 @@ def curves(box) -> str:
     return box.locator("svg").evaluate_all("all => all.map((svg) => svg.innerHTML).join()")
 
 
-def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, explorable):
+@on_every_explorable
+def test_sliders_move_the_curves_and_the_numbers_are_right(device, explorable):
     chapter, page, box = explorable
     on_page = offered(chapter, "on_page")  # by Python, which knows nothing of the page's JavaScript
     check(box, on_page)
     for slider in box.locator("input[type=range]").all():
         before, text = curves(box), slider.get_attribute("aria-valuetext")
         slider.scroll_into_view_if_needed()
-        if visitor.phone:
+        if device == "phone":
             place = slider.bounding_box()
             page.touchscreen.tap(place["x"] + 0.7 * place["width"], place["y"] + place["height"] / 2)
         else:
@@ -118,6 +110,7 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(visitor, explorable):
     assert page.wrong == []
 
 
+@on_every_explorable
 def test_a_link_restores_the_state_and_reset_undoes_it(sheet, explorable):
     chapter, page, box = explorable
     start, first = values(box), numbers(box)
@@ -152,8 +145,8 @@ def test_another_explorable_s_state_is_left_alone(sheet):
     assert page.wrong == []
 
 
-def test_the_link_is_copied_or_said_to_be_in_the_address(visitor, sheet):
-    visitor.grant_permissions(["clipboard-read", "clipboard-write"])
+def test_the_link_is_copied_or_said_to_be_in_the_address(sheet):
+    sheet.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page, box = sheet, open_explorable(sheet, "04_mlp_benefit")
     box.locator("input[name=beta_norm]").press("End")
     box.locator("[data-copy]").click()
@@ -165,24 +158,34 @@ def test_the_link_is_copied_or_said_to_be_in_the_address(visitor, sheet):
         assert status == "The link is in the address bar." and "beta_norm=100" in page.evaluate("location.hash")
 
 
-def test_nothing_jumps(sheet, explorable):
+# The size of every box of an explorable; with the page's file, of what stands in its place before a script runs.
+_SIZES = """([name, file]) => {
+  const box = document.querySelector(`[data-explorable=${name}]`);
+  const measured = !file ? box : document.importNode(
+    new DOMParser().parseFromString(file, "text/html").querySelector(`[data-explorable=${name}]`), true);
+  if (file) box.replaceWith(measured);
+  const sizes = [measured, ...measured.querySelectorAll("*")]
+    .filter((e) => !e.closest("svg svg, g") && e.matches("div, svg, dl, input, select, label, dd"))
+    .map((e) => [e.tagName, e.offsetHeight ?? e.clientHeight]);
+  if (file) measured.replaceWith(box);
+  return sizes;
+}"""
+
+
+@on_every_explorable
+def test_nothing_jumps(explorable):
     """Every box of the explorable has the same size with and without the script, and while sliders move."""
     chapter, page, box = explorable
-    sheet.route("**/_static/explorable.js*", lambda route: route.abort())
-    sheet.goto((HTML / "notebooks" / f"{chapter}.html").as_uri())
-    sheet.unroute("**/_static/explorable.js*")
-    sizes = """(name) => [...document.querySelectorAll(`[data-explorable=${name}], [data-explorable=${name}] *`)]
-        .filter((e) => !e.closest('svg svg, g') && e.matches('div, svg, dl, input, select, label, dd'))
-        .map((e) => [e.tagName, e.offsetHeight ?? e.clientHeight])"""
     name = box.get_attribute("data-explorable")
-    without = sheet.evaluate(sizes, name)
-    assert page.evaluate(sizes, name) == without
+    without = page.evaluate(_SIZES, [name, (HTML / "notebooks" / f"{chapter}.html").read_text(encoding="utf-8")])
+    assert len(without) > 10 and page.evaluate(_SIZES, [name, ""]) == without
     for key in ("Home", "End"):
         for slider in box.locator("input[type=range]").all():
             slider.press(key)
-            assert page.evaluate(sizes, name) == without, (key, slider.get_attribute("name"))
+            assert page.evaluate(_SIZES, [name, ""]) == without, (key, slider.get_attribute("name"))
 
 
+@on_every_explorable
 def test_letters_are_readable_and_inside_their_panels(explorable):
     _, page, box = explorable
     letters = box.locator("svg text").evaluate_all(
@@ -227,9 +230,10 @@ DRAGGED = [
 ]
 
 
+@on_a_desktop
 @pytest.mark.parametrize("chapter, panel, handle, to, control", DRAGGED)
-def test_a_point_of_the_picture_is_dragged(desktop, chapter, panel, handle, to, control):
-    box = open_explorable(desktop, chapter)
+def test_a_point_of_the_picture_is_dragged(sheet, chapter, panel, handle, to, control):
+    page, box = sheet, open_explorable(sheet, chapter)
     svg = box.locator(".panels svg").nth(panel)
     svg.scroll_into_view_if_needed()
     scale = svg.bounding_box()["width"] / 340
@@ -241,56 +245,57 @@ def test_a_point_of_the_picture_is_dragged(desktop, chapter, panel, handle, to, 
     mine = lambda: {name: values(box)[name] for name in follow}
     others = lambda: {name: value for name, value in values(box).items() if name not in follow}
     before, apart = mine(), others()
-    desktop.mouse.move(*place(*point))
-    desktop.mouse.down()
+    page.mouse.move(*place(*point))
+    page.mouse.down()
     for share in (0.3, 0.6, 1):
-        desktop.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
-    desktop.mouse.up()
+        page.mouse.move(*place(*(a + share * (b - a) for a, b in zip(point, to, strict=True))))
+    page.mouse.up()
     assert all(mine()[name] != before[name] for name in follow) and others() == apart
     moved = stands()
     off = sorted(abs(moved[axis] - to[axis]) for axis in (0, 1))
     assert off[len(follow) - 1] < 12, "the point has followed, as far as the slider's steps allow"
     after = values(box)
-    desktop.mouse.move(*place(*point))
+    page.mouse.move(*place(*point))
     assert values(box) == after, "let go"
-    addressed(desktop, *(f".{name}=" for name in follow))
-    assert desktop.wrong == []
+    addressed(page, *(f".{name}=" for name in follow))
+    assert page.wrong == []
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_a_film_plays_forward_and_back_and_step_by_step(desktop, motion):
-    box = open_explorable(desktop, "06_newton_transformers", "#newton.k=10")
-    desktop.emulate_media(reduced_motion=motion)
-    at = lambda: values(box)["k"]
-    box.get_by_role("button", name="One layer on").press("Enter")
-    assert at() == 11
-    for expected in (10, 9):
-        box.get_by_role("button", name="One layer back").press("Enter")
-        assert at() == expected
-    play = box.locator("[data-play]")
-    assert play.is_visible() == (motion == "no-preference")
-    if play.is_visible():
-        desktop.clock.install()
-        play.press("Enter")
-        assert play.inner_text() == "Pause"
-        desktop.clock.run_for(2000)
-        assert at() == 12 and play.inner_text() == "Play back the layers", "stopped at the end"
-        play.click()
-        desktop.clock.run_for(800)
-        play.click()
-        desktop.clock.run_for(2000)
-        assert at() == 10 and play.inner_text() == "Play the layers", "stopped where it was told to"
-    assert desktop.wrong == []
+def test_a_film_plays_forward_and_back_and_step_by_step(browser, motion):
+    with alone(browser, "desktop") as page:  # its clock and its media are the test's own
+        box = open_explorable(page, "06_newton_transformers", "#newton.k=10")
+        page.emulate_media(reduced_motion=motion)
+        at = lambda: values(box)["k"]
+        box.get_by_role("button", name="One layer on").press("Enter")
+        assert at() == 11
+        for expected in (10, 9):
+            box.get_by_role("button", name="One layer back").press("Enter")
+            assert at() == expected
+        play = box.locator("[data-play]")
+        assert play.is_visible() == (motion == "no-preference")
+        if play.is_visible():
+            page.clock.install()
+            play.press("Enter")
+            assert play.inner_text() == "Pause"
+            page.clock.run_for(2000)
+            assert at() == 12 and play.inner_text() == "Play back the layers", "stopped at the end"
+            play.click()
+            page.clock.run_for(800)
+            play.click()
+            page.clock.run_for(2000)
+            assert at() == 10 and play.inner_text() == "Play the layers", "stopped where it was told to"
+        assert page.wrong == []
 
 
 # Over a grid of the sliders: how many labels hide a curve (more than 3 units of it) or one another.
 _LABELS = (Path(__file__).parent / "labels.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("chapter", WITH_EXPLORABLE)
-def test_labels_keep_off_curves_and_off_each_other(desktop, chapter):
-    open_explorable(desktop, chapter)
-    found = desktop.evaluate(_LABELS)
+@on_a_desktop
+@on_every_explorable
+def test_labels_keep_off_curves_and_off_each_other(explorable):
+    found = explorable[1].evaluate(_LABELS)
     assert found["states"] >= 12 and found["labels"] >= found["states"]
     assert found["between"] == 0 and found["curves"] <= found["labels"] / 500, found["worst"]
 

@@ -39,9 +39,11 @@ def test_internal_links_and_anchors_resolve(soups):
 def test_old_addresses_lead_to_what_they_named(soups):
     """Every id that left chapter 6's page is there still, empty, and names an element of chapter 7's."""
     old, new = soups[f"notebooks/{moved.OLD}"], soups[f"notebooks/{moved.NEW}"]
-    for id, target in moved.ANCHORS.items():
-        (span,) = old.find_all(id=id)
-        assert span["data-moved"] == f"{moved.NEW}.html#{target}" and new.find(id=target) is not None, id
+    left, there = old.find_all(id=set(moved.ANCHORS).__contains__), {tag["id"] for tag in new.find_all(id=True)}
+    assert sorted(span["id"] for span in left) == sorted(moved.ANCHORS)
+    for span in left:
+        target = moved.ANCHORS[span["id"]]
+        assert span["data-moved"] == f"{moved.NEW}.html#{target}" and target in there, span["id"]
     section = old.find(id=next(iter(moved.ANCHORS))).find_next("section")
     assert section.find("a", href=f"{moved.NEW}.html"), "without a script, the link is beside the anchors"
     for name in moved.FIGURES:
@@ -104,19 +106,20 @@ def plain(statement):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_claim_has_a_card_that_leads_to_its_cell_and_back(soups, chapter):
-    page = soups[f"notebooks/{chapter}"]
+    page, backs = soups[f"notebooks/{chapter}"], {}
+    cards, places = ({tag["id"]: tag for tag in soup.find_all(id=True)} for soup in (soups["book/claims"], page))
+    for code in page.select(".icl-claims a[href] code"):
+        backs.setdefault(code.find_parent("a")["href"], code.get_text())
     for claim in claims_of(read_ledger(RUN, chapter)):
-        card = soups["book/claims"].find(id=f"claim-{claim.id}")
+        card = cards[f"claim-{claim.id}"]
         facts = card.get_text()
         assert plain(claim.statement) in facts and claim.source in facts and claim.verdict in facts, claim.id
         if claim.verdict != NOT_RUN:
             assert measured_text(claim) in facts and predicted_text(claim) in facts, claim.id
         cell = f"cell-{claim.id}"
         assert card.find("a", href=f"../notebooks/{chapter}.html#{cell}"), claim.id
-        following = page.find(id=cell).find_next(class_="cell")
-        assert following is not None, f"no cell follows the anchor of {claim.id}"
-        back = page.select(f'.icl-claims a[href="../book/claims.html#claim-{claim.id}"] code')
-        assert back and back[0].get_text() == claim.id
+        assert places[cell].find_next(class_="cell") is not None, f"no cell follows the anchor of {claim.id}"
+        assert backs.get(f"../book/claims.html#claim-{claim.id}") == claim.id
 
 
 def test_the_cell_that_decides_a_claim_names_it(soups):

@@ -3,6 +3,7 @@
 import re
 from contextlib import nullcontext
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from pypdf import PdfReader
@@ -12,6 +13,7 @@ from press.layout import HTML, WorkflowError
 from press.pages.downloads import PDF_MISSING
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
+_DRAWING = re.compile(r'<svg class="icl-figure.*?</svg>', flags=re.S)
 PAGES = ["book/map", "book/notation", "book/take_along"]  # beside the front page
 
 
@@ -23,14 +25,26 @@ def printed(browser, tmp_path_factory):
     (html / "book").mkdir(parents=True)
     for name in ("index", "book/take_along"):
         (html / f"{name}.html").write_bytes((HTML / f"{name}.html").read_bytes())
-    render = pdf.render
+    render, write_source = pdf.render, pdf.write_source
     replaced = {"HTML": html, "BUILD": folder, "PDF": folder / "icl.pdf"}
+    replaced["write_source"] = lambda *arguments: _less_to_read(write_source(*arguments))
     replaced["chromium"] = lambda: nullcontext(browser)  # playwright runs once a thread
     replaced["render"] = lambda *arguments: _fewer_pages(render(*arguments))
     with pytest.MonkeyPatch.context() as patch:
         for name, value in replaced.items():
             patch.setattr(pdf, name, value)
         return pdf.build_pdf("quick"), html
+
+
+def _less_to_read(source):
+    """Without the drawings and the reference of pages that are not printed: a minute of Sphinx and of the parser."""
+    for path in (source / "notebooks").glob("*.ipynb"):
+        notebook = nbformat.read(path, as_version=4)
+        for data in (output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])):
+            data |= {kind: _DRAWING.sub("", text) for kind, text in data.items() if kind.endswith("text/html")}
+        nbformat.write(notebook, path)
+    (source / "generated" / "reference.md").write_text("", encoding="utf-8")
+    return source
 
 
 def _fewer_pages(built):

@@ -26,6 +26,14 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    """The tree of such a run, for tests that only read it."""
+    folder = tmp_path_factory.mktemp("staged")
+    fake_run.write(folder / "run")
+    return stage(read_run("quick", folder / "run"), folder / "src")
+
+
 def glued(tree, chapter) -> dict[str, dict]:
     """What the staged notebook's first cell offers to the prose: data by name, without myst-nb's prefix."""
     cell = nbformat.read(tree / "notebooks" / f"{chapter}.ipynb", as_version=4).cells[0]
@@ -37,26 +45,24 @@ def glued(tree, chapter) -> dict[str, dict]:
     }
 
 
-def test_prose_gets_the_ledger_s_numbers(run, tmp_path):
-    stage(read_run("quick", run), tmp_path / "src")
+def test_prose_gets_the_ledger_s_numbers(staged):
     for chapter in CHAPTERS:
-        shown, claim = glued(tmp_path / "src", chapter), next(iter(catalogue(chapter)))
+        shown, claim = glued(staged, chapter), next(iter(catalogue(chapter)))
         numbers = {name: float(data["text/plain"]) for name, data in shown.items() if "text/html" not in data}
         assert numbers[f"{claim}.predicted"] == 1.5
         assert numbers[f"{claim}.measured"] == 1.25
         assert numbers[f"{claim}.stderr"] == 0.1
         assert (numbers["d"], numbers["n"], numbers["size"]) == (5, 20, 7)
         assert "<svg></svg><svg></svg>" in shown["fig-f"]["text/html"] and shown["fig-f"]["text/plain"] == "a <line>"
-        assert (tmp_path / "src" / "extra" / "data" / chapter / "f.csv").read_text() == "x\n1\n2\n"
+        assert (staged / "extra" / "data" / chapter / "f.csv").read_text() == "x\n1\n2\n"
 
 
-def test_claims_and_what_is_downloaded(run, tmp_path):
-    tree = stage(read_run("quick", run), tmp_path / "src")
-    assert all((tree / f"{page}.md").exists() or (tree / f"{page}.ipynb").exists() for page in pages())
-    claims = (tree / "generated" / "claims.md").read_text()
+def test_claims_and_what_is_downloaded(staged):
+    assert all((staged / f"{page}.md").exists() or (staged / f"{page}.ipynb").exists() for page in pages())
+    claims = (staged / "generated" / "claims.md").read_text()
     assert all(f'id="claim-{next(iter(catalogue(chapter)))}"' in claims for chapter in CHAPTERS)
     assert "5 standard errors" in claims
-    downloaded = nbformat.read(tree / "extra" / "_sources" / "notebooks" / f"{CHAPTER}.ipynb", as_version=4)
+    downloaded = nbformat.read(staged / "extra" / "_sources" / "notebooks" / f"{CHAPTER}.ipynb", as_version=4)
     assert downloaded.cells[0].id != "glue" and "icl-anchors" not in str(downloaded)
 
 

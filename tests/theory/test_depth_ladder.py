@@ -25,13 +25,14 @@ def test_one_layer_is_theorem_1(d, n, sigma2):
 @pytest.mark.parametrize("d, n, sigma2", SIZES)
 def test_order_and_bound(d, n, sigma2):
     ladder, bayes = DepthLadder(d, n, sigma2), isotropic_bayes_risk(d, n, sigma2)
+    free_steps = {L: ladder.free_steps(L).risk for L in (1, 2, 3)}
     for L in (2, 3):
-        plus, free, shared = (f(L).risk for f in (ladder.gd_plus_plus, ladder.free_steps, ladder.shared_step))
+        plus, free, shared = ladder.gd_plus_plus(L).risk, free_steps[L], ladder.shared_step(L).risk
         slack = 1e-11 * shared
         assert bayes <= plus + slack and plus <= free + slack and free <= shared + slack
         assert ladder.best_polynomial(L - 1) <= free + slack
         assert ladder.best_polynomial((3**L - 3) // 2) <= plus + slack
-        assert free < ladder.free_steps(L - 1).risk + slack
+        assert free < free_steps[L - 1] + slack
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from press.layout import ROOT, run_folder
 from trials import same
 from trials.same import differences
 
-CHAPTER = "01_one_step_gd"
+CHAPTER = "11_when_depth_pays"  # the shortest
 
 
 @pytest.mark.book
