@@ -37,19 +37,23 @@ SCREENING = 30  # iterations after which a start shows which valley it is bound 
 
 @dataclass(frozen=True)
 class Restarts:
-    """L-BFGS from random starts: final risks (K,), the weights found, in the 1/n convention."""
+    """L-BFGS from random starts: final risks (K,), the weights found, in the 1/n convention.
+
+    astray : which ends are seen to be in false valleys, (K,); under much noise the risks alone do not show it.
+    """
 
     risks: np.ndarray
     weights: list[EffectiveParameters]
+    astray: np.ndarray | bool = False
 
     @property
     def best(self) -> EffectiveParameters:
         """The weights of the start that ended lowest."""
-        return self.weights[int(np.argmin(self.risks))]
+        return self.weights[int(np.argmin(np.where(self.astray, np.inf, self.risks)))]
 
     def reached(self, risk: float) -> np.ndarray:
-        """Which starts ended within 1e-10 (relative) of `risk`: a boolean (K,)."""
-        return np.abs(self.risks - risk) <= 1e-10 * max(risk, 1e-300)
+        """Which starts ended within 1e-10 (relative) of `risk`, and not astray: a boolean (K,)."""
+        return (np.abs(self.risks - risk) <= 1e-10 * max(risk, 1e-300)) & ~np.asarray(self.astray)
 
 
 def restarts(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
@@ -74,11 +78,13 @@ def descents(
     law = law.with_labels_scaled(1 / labels)
     ends = [end for kind in starts for end in _ends(law, build, unit, rng, **kind)]
     risks, weights = np.array([end.risk for end in ends]), [effective(law, build, end) for end in ends]
-    hopeful = np.flatnonzero(_hopeful(law, risks)) if law.H.any() else []
+    astray = ~_hopeful(law, risks)
+    hopeful = np.flatnonzero(~astray) if law.H.any() else []
     finished = each(finish, [(law, build, ends[k], unit) for k in hopeful])
     for k, (risk, parts) in zip(hopeful, finished, strict=True):
         risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
-    return Restarts(labels**2 * risks, [end.magnified(unit).with_labels_scaled(labels) for end in weights])
+    weights = [end.magnified(unit).with_labels_scaled(labels) for end in weights]
+    return Restarts(labels**2 * risks, weights, astray)
 
 
 def units(law: PromptLaw) -> tuple[float, float]:

@@ -448,7 +448,10 @@ flat = laws["singular H"]
 flat_best = best_matrix(n, flat.H, flat.Psi, sigma2)
 many = search.descents(
     flat,
-    [dict(count=budget.restarts, init="label_path")],
+    [
+        dict(count=budget.restarts, init="label_path"),
+        dict(count=1, **search.OPEN),
+    ],
     stream("all minimisers"),
 )
 flat_reached = [

@@ -64,6 +64,8 @@ def test_where_noise_hides_nearly_all_the_open_start_finds_it_and_it_alone_is_fi
     assert gained[2] == pytest.approx(d + sigma2 - one_step_gd.minimal_risk(d, n, sigma2), rel=1e-7)
     assert search.learned_step(found.weights[2], n) == pytest.approx(eta, rel=1e-9)
     assert (gained[:2] < gained[2] / 2).all() and len(took) == 1, "the random starts end in the false valley"
+    assert found.astray.tolist() == [True, True, False] and found.best is found.weights[2]
+    assert not found.reached(found.risks[0])[0], "where noise hides the valley, its risk is still none that was meant"
 
 
 def test_predictions_have_a_unit_of_their_own_where_noise_outweighs_the_examples():

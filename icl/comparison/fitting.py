@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 from icl.comparison.questions import Questions
 
 _GRID = 33  # values tried before the search
+_FARTHER = 3  # times that a grid goes on beyond its end
 _WORK = 40_000  # numbers that one evaluation may touch
 
 
@@ -35,10 +36,20 @@ class Fit:
 
 
 def least(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function of one positive number is least: a grid in its logarithm, then Brent beside the best point."""
+    """Where a function of one positive number is least: a grid in its logarithm, then Brent beside the best point.
+
+    Where it still falls at an end, as a step does under much noise, the grid goes on there, at most _FARTHER times.
+    """
     grid = np.geomspace(low, high, _GRID)
+    tried = lambda: np.nan_to_num([function(point) for point in grid], nan=np.inf)
     with np.errstate(over="ignore", invalid="ignore"):
-        values = np.nan_to_num([function(point) for point in grid], nan=np.inf)
+        values = tried()
+        for _ in range(_FARTHER):
+            k = int(np.argmin(values))
+            if 0 < k < _GRID - 1 or values[k] == values[1 if k == 0 else -2]:
+                break
+            grid = grid * (grid[1] / grid[-1] if k == 0 else grid[-2] / grid[0])
+            values = tried()
         k = int(np.argmin(values))
         bounds = np.log(grid[[max(k - 1, 0), min(k + 1, _GRID - 1)]])
         search = lambda z: function(float(np.exp(z)))

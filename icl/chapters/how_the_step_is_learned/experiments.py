@@ -35,7 +35,7 @@ BUDGETS = {
     "quick": Budget(200_000, 40),
     "standard": Budget(2_000_000, 200),
     "paper": Budget(20_000_000, 1000),
-    "claims": Budget(20_000, 10),
+    "claims": Budget(20_000, 40),
 }
 
 

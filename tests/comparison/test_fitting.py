@@ -1,0 +1,23 @@
+"""The number at which an algorithm comes nearest: inside the range, beyond it, and where there is none."""
+
+import numpy as np
+import pytest
+
+from icl.comparison.fitting import least
+
+
+@pytest.mark.parametrize("where", [1e-7, 1e-3, 0.3, 4.0, 1e6])
+def test_the_least_is_found_in_the_range_and_beyond_it(where):
+    assert least(lambda x: np.log(x / where) ** 2, 1e-3, 4.0) == pytest.approx(where, rel=1e-6)
+
+
+def test_what_falls_for_ever_is_left_alone_after_a_while():
+    tried = []
+    least(lambda x: tried.append(x) or x, 1e-3, 4.0)
+    assert 1e-15 < min(tried) < 1e-12
+
+
+def test_where_nothing_depends_on_the_number_the_range_is_kept():
+    tried = []
+    least(lambda x: tried.append(x) or 1.0, 1e-3, 4.0)
+    assert 1e-3 <= min(tried) and max(tried) <= 4.0 + 1e-12
