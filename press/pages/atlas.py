@@ -24,7 +24,7 @@ def pages(atlas: Atlas, tree) -> dict[str, str]:
     """The generated parts of the page, by name; puts the picture's data in place."""
     picture, said = errors(atlas)
     picture.write(tree / "extra" / "data" / "book")
-    drawn = framed(picture.svg(), "book", picture.name)
+    drawn = framed(picture.svg() + picture.narrow_svg(), "book", picture.name)
     write_atomically(tree / "extra" / "data" / "atlas" / "points.csv", _points_csv(atlas))
     edges.write(tree / "extra" / "data" / "atlas" / "edges.csv", atlas.edges)
     return {

@@ -1,7 +1,7 @@
 """What a wide window and a phone do with side notes, printed lines and names: nothing covers, nothing is cut."""
 
 import pytest
-from browser import light
+from browser import alone, window
 
 from press.layout import HTML
 
@@ -20,12 +20,10 @@ _NOTES = """() => [...document.querySelectorAll("section > p > .icl-aside")].map
 
 
 def notes(browser, width, name):
-    context = browser.new_context(viewport={"width": width, "height": 900})
-    page = context.new_page()
-    page.goto((HTML / f"notebooks/{name}.html").as_uri())
-    page.wait_for_function("!document.documentElement.classList.contains('icl-typesetting')")
-    found = page.evaluate(_NOTES)
-    context.close()
+    with window(browser, viewport={"width": width, "height": 900}) as page:
+        page.goto((HTML / f"notebooks/{name}.html").as_uri())
+        page.wait_for_function("!document.documentElement.classList.contains('icl-typesetting')")
+        found = page.evaluate(_NOTES)
     assert found
     return found
 
@@ -43,13 +41,20 @@ def test_in_a_narrow_window_it_is_a_sentence_in_brackets(browser):
 
 
 def test_on_a_phone_no_printed_line_is_cut_and_no_name_is_broken_inside_a_word(browser):
-    context = light(browser, "phone")
-    page = context.new_page()
-    page.set_viewport_size({"width": 390, "height": 844})
+    with alone(browser, "phone") as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        nothing_is_cut(page)
+        no_name_is_broken(page)
+
+
+def nothing_is_cut(page):
     page.goto((HTML / "notebooks/07_trained_transformers.html").as_uri())
     cut = "all => all.filter((pre) => pre.scrollWidth > pre.clientWidth + 1).map((pre) => pre.textContent.slice(0, 30))"
     (columns,) = page.locator(".cell_output pre").evaluate_all(cut)
     assert columns.split() == ["layer", *"01"], "only what is printed in columns scrolls"
+
+
+def no_name_is_broken(page):
     page.goto((HTML / "book/package.html").as_uri())
     breaks = """all => all.flatMap((code) => {
       const walk = document.createTreeWalker(code, NodeFilter.SHOW_TEXT), one = document.createRange(), torn = [];
@@ -60,4 +65,3 @@ def test_on_a_phone_no_printed_line_is_cut_and_no_name_is_broken_inside_a_word(b
       }
       return torn; })"""
     assert page.locator("article :not(pre) > code").evaluate_all(breaks) == []
-    context.close()
