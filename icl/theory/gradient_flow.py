@@ -54,17 +54,22 @@ def integrate(law: PromptLaw, beta, Gamma, times, *, rtol: float = 1e-11) -> Flo
             speeds = _velocity(law, state[: law.d], state[law.d :].reshape(law.d, law.d))
         return np.r_[speeds[0], speeds[1].ravel()]
 
+    def slope(_, state):  # the flow is minus the risk's gradient
+        return -hessian(law, state[: law.d] + law.beta_star, state[law.d :].reshape(law.d, law.d))
+
     # In b and not in beta: a large beta_star would drown what is left of b, and ask for digits that do not exist.
-    states = solve(field, np.r_[b, Gamma.ravel()], times, rtol=rtol)
+    states = solve(field, np.r_[b, Gamma.ravel()], times, rtol=rtol, slope=slope)
     beta = states[:, : law.d] + law.beta_star
     return Flow(np.asarray(times, dtype=float), beta, states[:, law.d :].reshape(-1, law.d, law.d))
 
 
-def solve(field, start: np.ndarray, times, *, rtol: float) -> np.ndarray:
+def solve(field, start: np.ndarray, times, *, rtol: float, slope=None) -> np.ndarray:
     """States (T, k) at `times` of dstate/dt = field(t, state) from `start` at 0. Raises InputError as `integrate`.
 
     LSODA switches to stiff steps by itself and keeps its accuracy between steps; its matrix is dense, so states of more
-    than 3000 numbers go to Dormand and Prince's eighth-order method.
+    than 3000 numbers go to Dormand and Prince's eighth-order method. `slope(t, state)` is the field's Jacobian (k, k);
+    without it the field must take complex states. Differences of a field whose entries are of very different sizes
+    would make a Jacobian of noise, and stiff steps of no length.
     """
     times = np.asarray(times, dtype=float)
     increasing = times.ndim == 1 and len(times) and np.isfinite(times).all() and (np.diff(times) > 0).all()
@@ -84,11 +89,11 @@ def solve(field, start: np.ndarray, times, *, rtol: float) -> np.ndarray:
             )
         return field(t, state)
 
-    method = "LSODA" if len(start) <= 3000 else "DOP853"
+    how = dict(method="LSODA", jac=slope or _complex_step(field)) if len(start) <= 3000 else dict(method="DOP853")
     floor = rtol / 100 * max(1.0, np.abs(start).max())  # what is smaller than this need not be known relatively
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a failure is raised below, in words
-        solution = solve_ivp(counted, (0.0, times[-1]), start, method=method, t_eval=times, rtol=rtol, atol=floor)
+        solution = solve_ivp(counted, (0.0, times[-1]), start, t_eval=times, rtol=rtol, atol=floor, **how)
     if not solution.success or not np.isfinite(solution.y).all():
         raise InputError(
             f"rtol = {rtol:g} could not be met up to t = {times[-1]:g}: {solution.message} Loosen it or start closer."
@@ -170,6 +175,17 @@ def excess_bound(law: PromptLaw, beta, Gamma, times) -> np.ndarray:
     whole = np.linalg.norm(root @ target @ root) + h[-1] * distance  # |G|_F at most
     curvature = h[-1] * ((1 + whole) ** 2 + 2 * whole**2 / n)
     return curvature * (start * np.exp(-q * times)) ** 2 + omega[-1] * (h[-1] * distance) ** 2
+
+
+def _complex_step(field):
+    """The Jacobian of an analytic field, exact to rounding: Squire and Trapp (1998)."""
+    tiny = 1e-30
+
+    def slope(t, state):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.stack([np.imag(field(t, state + e)) for e in 1j * tiny * np.eye(len(state))], axis=1) / tiny
+
+    return slope
 
 
 def _velocity(law, b, Gamma):

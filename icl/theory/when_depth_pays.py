@@ -68,18 +68,13 @@ def free_steps(eigenvalues, layers: int) -> np.ndarray:
 def shared_step(eigenvalues, layers: int) -> float:
     """The best step that L ≥ 1 layers share: where Σ λ² (1 − aλ)^{2L−1} = 0. The risk is convex in a."""
     layers, (nodes, _) = check_count("layers", layers), _arrays(eigenvalues, eigenvalues)
-    return zero_of_falling(lambda a: np.sum(nodes**2 * (1 - a * nodes) ** (2 * layers - 1)), 1 / nodes.max())
+    return zero_of_falling(lambda a: nodes**2 @ _odd_powers(1 - a * nodes, 2 * layers - 1), 1 / nodes.max())
 
 
 def newton_alpha(eigenvalues, k: int) -> float:
     """The alpha at which k ≥ 0 steps of Newton's iteration from M_0 = alpha H leave least: `newton_excess`."""
     power, (nodes, _) = 2.0 ** (check_count("k", k, least=0) + 1) - 1, _arrays(eigenvalues, eigenvalues)
-
-    def slope(alpha):
-        left = 1 - alpha * nodes**2
-        return np.sum(nodes**3 * np.sign(left) * np.abs(left) ** power)  # an odd power, too large for floats to know
-
-    return zero_of_falling(slope, 1 / nodes.max() ** 2)
+    return zero_of_falling(lambda alpha: nodes**3 @ _odd_powers(1 - alpha * nodes**2, power), 1 / nodes.max() ** 2)
 
 
 def newton_excess(eigenvalues, k: int, alpha: float) -> float:
@@ -215,6 +210,12 @@ def _at_zero(nodes, weights, degree: int) -> np.ndarray:
         before = offsets[k - 1] * at_0[k - 1] if k else 0.0
         at_0.append((-centres[k] * at_0[k] - before) / offsets[k])
     return np.array(at_0)
+
+
+def _odd_powers(x: np.ndarray, power: float) -> np.ndarray:
+    """x to an odd power, (k,), in units of the largest: the sign of a sum of them survives where each underflows."""
+    size = np.abs(x)
+    return np.sign(x) * (size / max(size.max(), np.finfo(float).tiny)) ** power  # floats do not know that it is odd
 
 
 def zero_of_falling(f, low: float) -> float:

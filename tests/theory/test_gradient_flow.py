@@ -252,3 +252,24 @@ def test_excess_bound_written_out_for_one_covariate():
         expected = h * ((1 + whole) ** 2 + 2 * whole**2 / n) * (b * np.exp(-q * t)) ** 2 + omega * (h * distance) ** 2
         found = gradient_flow.excess_bound(law, [0.5 + b], [[target + D]], [t])[0]
         assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_jacobian_by_complex_steps_is_the_hessian():
+    rng = np.random.default_rng(5)
+    law = random_law(rng)
+    beta, Gamma = rng.standard_normal(3), rng.standard_normal((3, 3))
+
+    def field(_, state):
+        moved = gradient_flow._velocity(law, state[:3], state[3:].reshape(3, 3))
+        return np.r_[moved[0], moved[1].ravel()]
+
+    by_steps = gradient_flow._complex_step(field)(0.0, np.r_[beta - law.beta_star, Gamma.ravel()])
+    np.testing.assert_allclose(by_steps, -gradient_flow.hessian(law, beta, Gamma), rtol=1e-11, atol=1e-11)
+
+
+def test_a_stiff_flow_is_followed_with_its_own_jacobian():
+    """One direction ten thousand times as steep as the other: differences of the field lose the flat one."""
+    law = PromptLaw(50, np.diag([100.0, 0.01]), np.eye(2), np.array([300.0, 0.0]), 0.1)
+    end = 20 * (law.n + 2) / (4 * 0.01)
+    flow = gradient_flow.integrate(law, np.zeros(2), np.zeros((2, 2)), [end])
+    assert gd_beta.excess(law, flow.beta, flow.Gamma)[0] < 1e-9

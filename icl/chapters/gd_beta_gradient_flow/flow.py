@@ -51,8 +51,12 @@ def starts(law: PromptLaw, count: int, rng: np.random.Generator) -> list[tuple[n
 
 
 def horizon(law: PromptLaw) -> float:
-    """A time by which the theorem has every start of these sizes at the minimum to many digits."""
-    return 20 / min(4 * theory.least_curvature(law) / (law.n + 2), theory.gamma_rate(law))
+    """A time by which the theorem has every start of these sizes at the minimum to many digits.
+
+    The start at zero is |beta_star| away, which may be more than any other.
+    """
+    farther = max(0.0, np.log(max(1e-300, np.linalg.norm(law.beta_star)) / 100))
+    return (20 + farther) / min(4 * theory.least_curvature(law) / (law.n + 2), theory.gamma_rate(law))
 
 
 def flows(law: PromptLaw, points, *, count: int = 80) -> list[theory.Flow]:
@@ -173,12 +177,19 @@ def largest_stable_step(law: PromptLaw, rng: np.random.Generator, *, steps: int 
     """The learning rate above which GD runs away from the minimum, from 1e-4 beside it; found by three sweeps."""
     beta = law.beta_star + 1e-4 * rng.standard_normal(law.d)
     Gamma = gd_beta.optimal_gamma(law) + 1e-4 * rng.standard_normal((law.d, law.d))
+
+    def runs_away(rates):
+        excess = descend(law, "gd", rates, steps, beta, Gamma).excess(law)
+        return (excess[-1] > excess[2 * steps // 3]) & (excess[-1] > 1e-20) | ~np.isfinite(excess[-1])
+
     low, high = 1e-4, 100.0
+    while runs_away([low])[0]:  # a mean task of some hundreds, say
+        low /= 1e3
+    while not runs_away([high])[0]:
+        high *= 1e3
     for _ in range(3):
         grid = np.geomspace(low, high, 40)
-        excess = descend(law, "gd", grid, steps, beta, Gamma).excess(law)
-        runs_away = (excess[-1] > excess[2 * steps // 3]) & (excess[-1] > 1e-20) | ~np.isfinite(excess[-1])
-        first = max(1, int(np.argmax(runs_away)))
+        first = max(1, int(np.argmax(runs_away(grid))))
         low, high = grid[first - 1], grid[first]
     return float(np.sqrt(low * high))
 

@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
+from scipy.signal import find_peaks
 
 from icl.estimates import NotRun
 from icl.parameters import Parameters
@@ -162,11 +163,12 @@ def no_stair_between(d: int) -> NotRun | None:
 def stops(risks: np.ndarray, speed: np.ndarray) -> list[int]:
     """Where a descent (T,) rests: its begin, every stop between, and its end, as indices in time.
 
-    A stop is a local minimum of the speed; of several at one level the slowest. Levels within a millionth of the whole
-    descent are one, and what rounding makes of the rest at the end is that end.
+    A stop is a local minimum of the speed, half as fast as what comes before and after it or slower; of several at one
+    level the slowest. Levels within a millionth of the whole descent are one, and what rounding makes of the rest at
+    the end is that end.
     """
     apart = 1e-6 * abs(risks[0] - risks[-1])
-    minima = 1 + np.flatnonzero((speed[1:-1] <= speed[:-2]) & (speed[1:-1] < speed[2:]))
+    minima, _ = find_peaks(-np.log(np.maximum(speed, np.finfo(float).tiny)), prominence=np.log(2))
     between = minima[(risks[minima] < risks[0] - apart) & (risks[minima] > risks[-1] + apart)]
     kept = []
     for k in between:

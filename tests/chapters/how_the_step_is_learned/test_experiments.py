@@ -111,6 +111,8 @@ def test_stops_of_a_made_up_descent():
     assert experiments.stops(risks, speed) == [0, 3, 8]
     twice = np.array([1.0, 0.6, 0.5, 0.5, 0.5, 0.2, 0.1])
     assert experiments.stops(twice, np.array([1, 2, 1e-3, 1e-2, 1e-4, 2, 1e-9])) == [0, 4, 6]
+    barely = np.array([1, 2, 1e-3, 1.5e-3, 1.4e-3, 2, 1e-9])  # slower for a moment, but no rest
+    assert experiments.stops(np.array([1.0, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]), barely) == [0, 2, 6]
     assert experiments.missed(np.array([1.0, 0.5]), np.array([1.0, 0.4])) == pytest.approx(0.1)
     assert experiments.missed(np.array([1.0, 0.5]), STAIRS) == np.inf
 
