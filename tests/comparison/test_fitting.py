@@ -21,3 +21,13 @@ def test_where_nothing_depends_on_the_number_the_range_is_kept():
     tried = []
     least(lambda x: tried.append(x) or 1.0, 1e-3, 4.0)
     assert 1e-3 <= min(tried) and max(tried) <= 4.0 + 1e-12
+
+
+@pytest.mark.parametrize("where", [1e-3, 0.3, 4.0])
+def test_a_smooth_least_is_found_to_rounding_not_to_its_root(where):
+    bowl = lambda x: 1.0 + np.cosh(np.log(x / where)) ** 2  # by values alone: 1e-8
+    assert least(bowl, 1e-4, 9.0) == pytest.approx(where, rel=1e-11)
+
+
+def test_a_corner_is_found_and_left():
+    assert least(lambda x: abs(np.log(x / 0.3)), 1e-3, 4.0) == pytest.approx(0.3, rel=1e-8)
