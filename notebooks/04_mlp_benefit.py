@@ -836,8 +836,8 @@ ledger.figure(pictures.gpt_sweep(sweep))
 #
 # Without the MLP the risk is {glue:text}`zero_ratio_low:.2f` to {glue:text}`zero_ratio_high:.2f` times as large for mean zero, depending on
 # the rate, and {glue:text}`mean_ratio_low:.2f` to {glue:text}`mean_ratio_high:.2f` times for
-# $\|\beta^\ast\| =$ {glue:text}`beta_norm:g`. No single number is *the* gap: it moves with the rate and with the length of training, which
-# stopped none at rest, so the sweep ranks speed as much as architecture. With a
+# $\|\beta^\ast\| =$ {glue:text}`beta_norm:g`. No single number is *the* gap: it moves with the rate, and all trainings have the same length,
+# settled or not, so the sweep ranks speed as much as architecture. With a
 # mean task, the best GPT without MLP has test risk {glue:text}`best_without:.3f`; linear attention cannot get below
 # {glue:text}`lsa_floor_small:.3f`.
 
