@@ -135,7 +135,7 @@ ledger.figure(proof_pictures.prompt_in_the_plane(X3, y3, task, 1 / 6))
 #
 # ## The theorem
 #
-# The weights hold hundreds of numbers, but only a few combinations reach the output.
+# The four matrices hold $4(d+1)^2$ numbers, but only a few combinations reach the output.
 # Let $(v^\top, c)$ be the last row of $W_P^\top W_V$ and $\binom{V}{u^\top}$ the first $d$ columns of $W_K^\top W_Q$. Then
 #
 # ```{math}

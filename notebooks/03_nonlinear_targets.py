@@ -586,8 +586,9 @@ ledger.claims({
 
 # %% [markdown]
 # Take that away as well, keep sign symmetry, and the optimum is a *preconditioned* step $\hat y = x^\top \Gamma X^\top y$ with
-# $\Gamma = C_2 C_1^{-1}$, where $C_1 = \mathbb E[X^\top y y^\top X]$ and $C_2 = n\,\mathbb E[w_f w_f^\top]$. Two examples, both
-# with $n = 10$:
+# $\Gamma = C_2 C_1^{-1}$, where $C_1 = \mathbb E[X^\top y y^\top X]$ and $C_2 = n\,\mathbb E[w_f w_f^\top]$. (The part of the answer that is
+# even in the labels can only do harm, as in the proof of {prf:ref}`thm-zero-mean`; the odd part is left with the loss
+# $\mathbb E\,\|\Gamma X^\top y - w_f\|^2$ and a constant, the regression of $w_f$ on $X^\top y$.) Two examples, both with $n = 10$:
 #
 # - **A**, $d = 2$: $f(x) = \pm x_1^3$. Only the first coordinate matters, and $\Gamma$ keeps only that one.
 # - **B**, $d = 3$: $f(x) = w^\top x$ with $w \sim N(0, \operatorname{diag}(4, 1, \tfrac14))$. Likely directions get longer steps:
