@@ -346,8 +346,8 @@ by_scale = next(each for each in turned.turned if each.turn.key == "scale_x")
 # :name: fig-encoder-off-law
 #
 # Distance of the trained encoder from the algorithm it seemed to be, and from others, while one thing is turned; the
-# dotted line is the law it was trained on. It keeps to it with more examples, ill-conditioned inputs and a mean task, and
-# leaves it with larger inputs and labels, with few examples, with noise and with bent targets.
+# dotted line is the law it was trained on. It keeps to that algorithm with more examples, ill-conditioned inputs and a mean
+# task, and leaves it with larger inputs and labels, with few examples, with noise and with bent targets.
 # ```
 
 # %%
