@@ -496,7 +496,7 @@ assert overshot >= one_step_gd.minimal_risk(d, 4 * n, sigma2)
 # :label: sol-best-heads
 # :class: dropdown
 # Open, as far as we know: softmax is not convex in its scores, so averaging over rotations proves nothing. At $d = 4$, $n = 20$, $\sigma^2 = \tfrac14$ twelve
-# heads reach 1.0956, four 1.0976, two 1.1144; linear attention has 1.0817 and the floor is 0.8813.
+# heads reach 1.0956, four 1.0976, two 1.1144; linear attention has 1.0817, and the floor for weights of sum $0$ is 0.8813.
 # ```
 
 # %% [markdown]
