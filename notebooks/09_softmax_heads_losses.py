@@ -403,7 +403,7 @@ kernel = chapter.quadratic_risk(
 )
 ledger.claims({
     "deep_targets.linear_in_query": (0, misses["masked"], misses["unmasked"]),
-    "deep_targets.floor": (0.25 + 1 - 2 / np.pi, deep),
+    "deep_targets.floor": (0.25 + 1 - 2 / np.pi, deep, 0.25 + 1),
     "deep_targets.products_first": (by_moments, kernel, sigma2 + p),
 })
 
