@@ -495,8 +495,9 @@ assert overshot >= one_step_gd.minimal_risk(d, 4 * n, sigma2)
 # ```{solution} ex-best-heads
 # :label: sol-best-heads
 # :class: dropdown
-# Open, as far as we know: softmax is not convex in its scores, so averaging over rotations proves nothing. At $d = 4$, $n = 20$, $\sigma^2 = \tfrac14$ twelve
-# heads reach 1.0956, four 1.0976, two 1.1144; linear attention has 1.0817, and the floor for weights of sum $0$ is 0.8813.
+# Open, as far as we know: softmax is not convex in its scores, so averaging over rotations proves nothing. Here the best pair $\pm qI$ leaves
+# {glue:text}`softmax.score_risk.predicted:.4f`, two pairs {glue:text}`softmax.four_heads.predicted:.4f`; linear attention leaves {glue:text}`linear:.4f`, and the floor
+# for weights of sum $0$ is {glue:text}`softmax.zero_sum_floor.predicted:.4f`: most of the way to it is left.
 # ```
 
 # %% [markdown]

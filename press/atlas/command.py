@@ -33,8 +33,9 @@ def claims_alone(chapter: str, parameters: Parameters, out: Path | str | None) -
 @click.option("--points", "count", type=click.IntRange(min=1), default=200, show_default=True, help="Of each chapter.")
 @click.option("--cores", type=click.IntRange(min=1), help="Jobs at once; default: all cores.")
 @click.option("--plan", is_flag=True, help="Write DIR/points.csv alone: another engine runs it.")
+@click.option("--go-on", is_flag=True, help="Take over what results/atlas decided by the code that stands here.")
 @out_option
-def atlas(chapters, count, cores, plan, out):
+def atlas(chapters, count, cores, plan, go_on, out):
     """Decide the claims of every chapter, or of CHAPTERS, at many problems, and write a table a chapter.
 
     A killed run goes on where it was; more points later compute only the new ones.
@@ -42,10 +43,12 @@ def atlas(chapters, count, cores, plan, out):
     \f
     Raises WorkflowError where a job failed; what is done stays.
     """
-    from press.atlas import points
+    from press.atlas import kept, points
 
     names = [check_chapter(name) for name in chapters] or list(CHAPTERS)
     points.write(out / "points.csv", names, count)
+    if go_on:
+        click.echo(f"{kept.go_on(out)} points of the committed atlas are of today's code and taken over.")
     if plan:
         return
     command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",

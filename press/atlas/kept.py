@@ -4,6 +4,7 @@
 why it fails at some points, or why it cannot be decided there.
 """
 
+import csv
 import datetime
 import math
 import os
@@ -12,6 +13,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ from press.layout import ATLAS, ROOT
 from press.run import processor
 
 _MADE, _POINTS, _EDGES, _REASONS = "made.json", "points.csv", "edges.csv", "reasons.toml"
+_COSTS, _COST = "costs.csv", ("seconds", "memory_mib")
 _MOVE, _SHARE = 1e-6, 0.1  # of its size, and of what is allowed, may a recomputed number be off on another machine
 
 
@@ -51,17 +54,18 @@ class Atlas:
 
 def keep(out: Path, folder: Path = ATLAS) -> list[str]:
     """Put the points decided in `out` into the committed folder; returns a line a chapter."""
-    asked, told, made = points.read(out / _POINTS), [], {}
+    asked, told, made, spent = points.read(out / _POINTS), [], {}, {}
     for chapter in asked:
         lines = table.read(work.gather(out, chapter, partly=True))
         if not lines:
             continue
         text = (out / f"{chapter}.csv").read_text(encoding="utf-8")
         write_atomically(folder / f"{chapter}.csv", text)
-        spent = work.costs(out, chapter)
-        seconds, memory = ([cost[key] for cost in spent] for key in ("seconds", "memory_mib"))
+        numbers = {line.point for line in lines}
+        spent[chapter] = {number: cost for number, cost in work.costs(out, chapter).items() if number in numbers}
+        seconds, memory = ([cost[key] for cost in spent[chapter].values()] for key in _COST)
         made[chapter] = {
-            "points": len({line.point for line in lines}),
+            "points": len(numbers),
             "sha256": sha256(text),
             "code": work.code(chapter),
             "seconds_median": float(np.median(seconds)),
@@ -75,11 +79,37 @@ def keep(out: Path, folder: Path = ATLAS) -> list[str]:
     found = [edge for chapter in CHAPTERS if (path := out / "edges" / f"{chapter}.csv").exists()
              for edge in edges.read(path)]  # fmt: skip
     edges.write(folder / _EDGES, found)
+    write_atomically(folder / _COSTS, _as_text(spent))
     machine = {"python": platform.python_version(), "cpu": processor(), "cores": os.cpu_count(),
                "lock_sha256": sha256((ROOT / "requirements.lock").read_bytes())}  # fmt: skip
     write_atomically(folder / _MADE, sealed({"points_sha256": sha256(text), "machine": machine, "chapters": made,
-                                                "edges_sha256": sha256((folder / _EDGES).read_bytes())}))  # fmt: skip
+                                                "edges_sha256": sha256((folder / _EDGES).read_bytes()),
+                                                "costs_sha256": sha256((folder / _COSTS).read_bytes())}))  # fmt: skip
     return told
+
+
+def go_on(out: Path, folder: Path = ATLAS) -> int:
+    """Take over into `out` what the committed atlas decided by today's code at the points asked; returns how many.
+
+    To the ten digits of its tables, so that a table made of them is the same again.
+    """
+    atlas, asked, taken = read(folder), points.read(out / _POINTS), 0
+    rows = csv.DictReader((folder / _COSTS).read_text(encoding="utf-8").splitlines())
+    spent = {(row["chapter"], int(row["point"])): {key: float(row[key]) for key in _COST} for row in rows}
+    for chapter in (name for name, entry in atlas.made["chapters"].items() if entry["code"] == work.code(name)):
+        wanted, there = dict(enumerate(asked.get(chapter, []))), atlas.points[chapter]
+        for number, lines in groupby(atlas.lines[chapter], lambda line: line.point):
+            if wanted.get(number) == there[number]:
+                content = work.content_of(chapter, there[number], lines)
+                work.write_point(out, chapter, number, content, spent[chapter, number])
+                taken += 1
+    return taken
+
+
+def _as_text(spent: dict[str, dict[int, dict]]) -> str:
+    rows = [f"{chapter},{point},{cost['seconds']:g},{cost['memory_mib']:g}"
+            for chapter, costs in spent.items() for point, cost in costs.items()]  # fmt: skip
+    return "\n".join([f"chapter,point,{','.join(_COST)}", *rows, ""])
 
 
 def read(folder: Path = ATLAS) -> Atlas:
@@ -87,6 +117,7 @@ def read(folder: Path = ATLAS) -> Atlas:
     made, lines = read_sealed(folder / _MADE), {}
     _verified(folder / _POINTS, made["points_sha256"])
     _verified(folder / _EDGES, made["edges_sha256"])
+    _verified(folder / _COSTS, made["costs_sha256"])
     for chapter, entry in made["chapters"].items():
         _verified(folder / f"{chapter}.csv", entry["sha256"])
         lines[chapter] = table.read(folder / f"{chapter}.csv")

@@ -6,6 +6,7 @@ it what it cost, and `CHAPTER.csv` all points of a chapter as one table. All but
 
 import ast
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -62,25 +63,40 @@ def run_group(out: Path, chapter: str, group: int) -> int:
     done, asked = 0, points.read(out / "points.csv")
     for number, parameters in members(asked, chapter, group).items():
         if read_point(out, chapter, number, parameters) is None:
-            content, cost = one_point(chapter, parameters)
-            write_atomically(_path(out, chapter, number).with_suffix(".cost.json"), dumps(cost))
-            write_atomically(_path(out, chapter, number), sealed(content))
+            write_point(out, chapter, number, *one_point(chapter, parameters))
             done += 1
     return done
+
+
+def write_point(out: Path, chapter: str, number: int, content: dict, cost: dict) -> None:
+    """Write a point's two files."""
+    write_atomically(_path(out, chapter, number).with_suffix(".cost.json"), dumps(cost))
+    write_atomically(_path(out, chapter, number), sealed(content))
 
 
 def one_point(chapter: str, parameters: Parameters) -> tuple[dict, dict]:
     """What a point gave, and what it cost, as its two files have it."""
     point = decide(chapter, parameters)
-    content = {
-        "chapter": chapter,
-        "parameters": parameters.model_dump(),
-        "code": code(chapter),
-        "claims": {claim.id: _row(claim) for claim in point.claims},
-        "broken": point.broken,
-    }
+    content = _content(chapter, parameters, {claim.id: _row(claim) for claim in point.claims}, point.broken)
     slowest = [[round(seconds, 2), statement] for seconds, statement in point.slowest]
     return content, {"seconds": round(point.seconds, 2), "memory_mib": round(point.memory), "slowest": slowest}
+
+
+def content_of(chapter: str, parameters: Parameters, lines: Iterable[table.Line]) -> dict:
+    """What a point gave, of its lines in a table: the numbers to ten digits."""
+    claims, broken = {}, {}
+    for line in lines:
+        if line.verdict == table.BROKEN:
+            broken[line.claim] = line.reason
+        else:
+            numbers = map(json_number, (line.predicted, line.measured, line.stderr, line.margin))
+            claims[line.claim] = [*numbers, line.verdict, line.reason]
+    return _content(chapter, parameters, claims, broken)
+
+
+def _content(chapter: str, parameters: Parameters, claims: dict, broken: dict) -> dict:
+    named = {"chapter": chapter, "parameters": parameters.model_dump(), "code": code(chapter)}
+    return named | {"claims": claims, "broken": broken}
 
 
 def read_point(out: Path, chapter: str, number: int, parameters: Parameters) -> dict | None:
@@ -108,9 +124,10 @@ def gather(out: Path, chapter: str, *, partly: bool = False) -> Path:
     return table.write(out / f"{chapter}.csv", found)
 
 
-def costs(out: Path, chapter: str) -> list[dict]:
+def costs(out: Path, chapter: str) -> dict[int, dict]:
     """What each decided point cost."""
-    return [read_json(path) for path in sorted((out / "points" / chapter).glob("*.cost.json"))]
+    found = sorted((out / "points" / chapter).glob("*.cost.json"))
+    return {int(path.name.partition(".")[0]): read_json(path) for path in found}
 
 
 def _row(claim: Claim) -> list:

@@ -148,6 +148,23 @@ def test_the_committed_atlas_is_watched(tmp_path, cheap):
         kept.read(folder)
 
 
+def test_committed_points_of_today_s_code_are_taken_over(tmp_path, cheap, monkeypatch):
+    (done, _), folder = cheap, tmp_path / "kept"
+    for name, count in (("first", 3), ("second", 5), ("whole", 5)):
+        points.write(tmp_path / name / "points.csv", [CHAPTER], count)
+    work.run_group(tmp_path / "first", CHAPTER, 0)
+    kept.keep(tmp_path / "first", folder)
+    done.clear()
+    assert kept.go_on(tmp_path / "second", folder) == 3
+    assert work.run_group(tmp_path / "second", CHAPTER, 0) == 2 and [seed for _, seed in done] == [3, 4]
+    work.run_group(tmp_path / "whole", CHAPTER, 0)
+    assert len({work.gather(tmp_path / name, CHAPTER).read_bytes() for name in ("second", "whole")}) == 1
+    kept.keep(tmp_path / "second", folder)
+    assert [kept.read(folder).number(CHAPTER), len((folder / "costs.csv").read_text().split())] == [5, 6]
+    monkeypatch.setattr(work, "code", lambda chapter: "d" * 64)
+    assert kept.go_on(tmp_path / "whole", folder) == 0
+
+
 def test_a_number_that_moved_is_named(tmp_path, cheap, monkeypatch):
     points.write(tmp_path / "points.csv", [CHAPTER], 2)
     work.run_group(tmp_path, CHAPTER, 0)
