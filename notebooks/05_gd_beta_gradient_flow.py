@@ -329,8 +329,9 @@ ends = gd_beta_minimisers(law, budget.starts, stream("search"))
 skewed_ends = gd_beta_minimisers(
     skewed, budget.starts, stream("search, skewed")
 )
-flat_ends = gd_beta_minimisers(
-    singular, budget.starts, stream("search, singular")
+flat_ends = chapter.settled(
+    singular,
+    gd_beta_minimisers(singular, budget.starts, stream("search, singular")),
 )
 (best, least), (skewed_best, _) = minimum(law), minimum(skewed)
 flat_best, flat_least = minimum(singular)
@@ -759,7 +760,7 @@ long_side = wide + (n + 1) / n * r**2  # N along e; across it: wide
 pair = 2 * np.array([[1, -2 * r], [-2 * r, long_side]])
 triple = 2 * np.array([[1, -r, -r], [-r, wide, 0], [-r, 0, long_side]])
 parts = [pair, triple][: 1 + (small > 1)]
-bends = np.concatenate([np.linalg.eigvalsh(part) for part in parts])
+bends = np.concatenate([flow.eigenvalues(part) for part in parts])
 
 
 # %% tags=["hide-input"]

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.optimize import root
 
+from icl.chapters.gd_beta_gradient_flow import flow
 from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
 from icl.models.gd_beta_model import GDBeta
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.search import GDBetaEnds
-from icl.theory import gd_beta
+from icl.theory import gd_beta, gradient_flow
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,27 @@ def measured_ratio(law: PromptLaw, above, below, count: int, rng: np.random.Gene
     found = joint_monte_carlo(lambda B: both(law.sample(rng, B)), count, chunk=_chunk(law))
     top, bottom = found.mean
     return found.function(top / bottom, [1 / bottom, -top / bottom**2])
+
+
+def settled(law: PromptLaw, ends: GDBetaEnds) -> GDBetaEnds:
+    """Ends of L-BFGS, taken on to where the risk's gradient is 0 to the last digit.
+
+    Under much noise Gamma is small, and so is all that it takes off the risk: the risk's rounding hides Gamma's digits,
+    the gradient shows them. Levenberg and Marquardt's method, Gamma in units of its size; it keeps still along the
+    directions in which nothing changes.
+    """
+
+    def at_rest(beta, Gamma):
+        d, unit = law.d, max(np.abs(Gamma).max(), np.finfo(float).tiny)
+        weight = np.r_[np.ones(d), np.full(d * d, unit)]
+        point = lambda vector: (vector[:d], unit * vector[d:].reshape(d, d))
+        gradient = lambda vector: weight * np.r_[*map(np.ravel, flow.slope(law, *point(vector)))]
+        curvature = lambda vector: weight[:, None] * gradient_flow.hessian(law, *point(vector)) * weight
+        options = dict(xtol=1e-15, ftol=1e-15, gtol=0.0)
+        return point(root(gradient, np.r_[beta, Gamma.ravel() / unit], jac=curvature, method="lm", options=options).x)
+
+    points = [at_rest(*point) for point in zip(ends.beta, ends.Gamma, strict=True)]
+    return GDBetaEnds(ends.risks, *map(np.stack, zip(*points, strict=True)))
 
 
 def _chunk(law):

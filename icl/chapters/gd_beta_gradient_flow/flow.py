@@ -107,16 +107,36 @@ def curvatures(law: PromptLaw, beta, Gamma) -> np.ndarray:
     d, risk = law.d, _risk(law)
     point = torch.from_numpy(np.r_[beta, np.ravel(Gamma)].astype(float))
     hessian = torch.autograd.functional.hessian(lambda vector: risk(vector[:d], vector[d:].reshape(d, d)), point)
-    return np.linalg.eigvalsh(hessian.numpy())
+    return eigenvalues(hessian.numpy())
+
+
+def eigenvalues(A: np.ndarray) -> np.ndarray:
+    """Of a symmetric matrix (k, k) whose rows may be of very different sizes, ascending, each to its own digits.
+
+    The solver knows them to the rounding of the largest; those that are small beside it are told by the inverse, from
+    the matrix with its rows and columns brought to one size.
+    """
+    found, size = np.linalg.eigvalsh(A), 1 / np.sqrt(np.abs(A).max(0))
+    small = np.abs(found) < 1e-6 * np.abs(found).max()
+    if small.any():
+        inverse = size[:, None] * np.linalg.inv(size[:, None] * A * size) * size
+        found = np.where(small, np.sort(1 / np.linalg.eigvalsh((inverse + inverse.T) / 2)), found)
+    return found
 
 
 def measured_tail_rate(law: PromptLaw, direction: np.ndarray, Gamma: np.ndarray, window=(1e-5, 1e-9)) -> float:
     """Exponential rate of b along `direction`, from (beta_star + direction, Gamma): slope of its logarithm.
 
     Between the times at which b, relative to its start, passes the ends of `window` (a fit to the points inside would
-    jump when rounding lets one in); direction (d,), Gamma (d, d).
+    jump when rounding lets one in); direction (d,), Gamma (d, d). A far start is first followed to where it is none:
+    there the end has not begun, and the solver's digits are those of the start.
     """
     times = np.linspace(0, horizon(law), 4001)
+    near = np.sqrt(law.n + 1 + np.trace(law.H @ law.Psi) + law.sigma2)  # so large a b doubles what damps Gamma
+    if (size := np.linalg.norm(direction)) > near:
+        flow = theory.integrate(law, law.beta_star + direction, Gamma, times, rtol=1e-13)
+        k = int(np.argmax(np.linalg.norm(flow.beta - law.beta_star, axis=1) < min(near, 1e-3 * size)))
+        direction, Gamma = flow.beta[k] - law.beta_star, flow.Gamma[k]
     flow = theory.integrate(law, law.beta_star + direction, Gamma, times, rtol=1e-13)
     size = (flow.beta - law.beta_star) @ direction / (direction @ direction)
     below = np.flatnonzero(size < window[1])

@@ -160,6 +160,32 @@ def test_the_largest_condition_number_is_the_closed_form_s(d, n):
     assert found + 1 / found == pytest.approx((3 * n + 5) / 2 if d > 1 else 2, rel=1e-9)
 
 
+def test_small_eigenvalues_keep_their_digits_beside_large_ones():
+    """Rows of sizes from 1 to 1e7, mixed: the eigenvalues' product is the determinant, which is known without them."""
+    B, sizes = np.random.default_rng(3).standard_normal((6, 6)), np.array([1e2, 1, 1e7, 1e4, 10, 1e5])
+    alike = B + B.T
+    determinant = np.linalg.det(alike) * (sizes**2).prod()
+    product = lambda eigenvalues: eigenvalues.prod() / determinant
+    mixed = sizes[:, None] * alike * sizes
+    assert abs(product(flows.eigenvalues(mixed)) - 1) < 1e-10 < abs(product(np.linalg.eigvalsh(mixed)) - 1)
+    np.testing.assert_array_equal(flows.eigenvalues(alike), np.linalg.eigvalsh(alike))
+
+
+@pytest.mark.parametrize("sigma2, beta_norm, rel", [(0.25, 1e6, 1e-3), (1e6, 3.0, 1e-3), (0.003, 2e5, 1e-3)])
+def test_the_tail_of_a_far_start_is_that_of_a_near_one(sigma2, beta_norm, rel):
+    law = PromptLaw.isotropic(3, 20, sigma2, beta_norm * np.eye(3)[0])
+    rate = flows.measured_tail_rate(law, -law.beta_star, np.zeros((3, 3)))
+    assert rate == pytest.approx(theory.tail_rates(law)[0], rel=rel)
+
+
+def test_the_ends_of_a_search_under_much_noise_are_settled_by_the_gradient():
+    """L-BFGS sees the risk alone, whose rounding hides Gamma's digits; H is singular, so the end is a set."""
+    law = PromptLaw(20, np.diag([1.0, 0.6, 0.3, 0.2, 0]), np.eye(5), np.full(5, 3.0), 1e6)
+    found = gd_beta_minimisers(law, 3, np.random.default_rng(5))
+    off = [gd_beta.distance_from_minimisers(law, e.beta, e.Gamma).max() for e in (found, chapter.settled(law, found))]
+    assert off[1] < 1e-13 < 1e-10 < off[0]
+
+
 def test_curvatures_and_tail_at_the_start_and_end():
     law = mean_task_laws.isotropic_law(PARAMETERS)
     measured = flows.curvatures(law, np.zeros(3), np.zeros((3, 3)))
