@@ -37,7 +37,7 @@ _WATCH_SHIFTS = """
 _THIN_OUT = """() => {
   const seen = new Set();
   const first = (kind) => !seen.has(kind) && !!seen.add(kind);
-  const alike = [...document.querySelectorAll("pre span[class]")].filter((token) => {
+  const alike = [...document.querySelectorAll("pre span[class]:not(.icl-line)")].filter((token) => {
     const kind = token.className + getComputedStyle(token.closest("pre")).backgroundColor;
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
     return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
