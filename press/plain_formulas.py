@@ -1,4 +1,4 @@
-"""A Sphinx extension that gives every formula as MathML besides: for the first look, and for readers without JavaScript.
+"""A Sphinx extension that gives formulas as MathML besides: for the first look, and for readers without JavaScript.
 
 docutils writes it. The style shows one of the two, the TeX once MathJax, which leaves MathML alone, sets it (page.js).
 """

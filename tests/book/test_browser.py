@@ -142,7 +142,9 @@ def test_the_text_is_read_before_its_formulas_are_set_and_stays_where_it_is(page
     assert page.locator("article p math:visible").count() > 50 and page.locator("h1").last.is_visible()
     assert page.locator(".icl-tex").evaluate_all("all => all.every((tex) => !tex.checkVisibility())")
     caption = page.locator("figcaption").nth(3)
-    caption.evaluate("one => scrollBy({ top: one.getBoundingClientRect().top - innerHeight / 3 + 20, behavior: 'instant' })")
+    caption.evaluate(
+        "one => scrollBy({ top: one.getBoundingClientRect().top - innerHeight / 3 + 20, behavior: 'instant' })"
+    )
     before = caption.bounding_box()["y"]
     kept[0].continue_()
     page.wait_for_function("document.documentElement.classList.contains('icl-settled')")
