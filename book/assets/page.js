@@ -22,9 +22,10 @@ function iclTarget() {
     window.MathJax.startup = { pageReady() { hold(); return window.MathJax.startup.defaultPageReady(); } };
   }
 
-  /* The TeX in the place of the MathML, unseen, for MathJax measures around it; nothing is drawn before show(). */
   const SMALLEST = 0.7; // of an equation's letters
-  let held = null, top = 0;
+  let held = null, top = 0; // what the reader looks at, and where it is
+
+  /* The TeX in the place of the MathML, unseen, for MathJax measures around it; nothing is drawn before show(). */
   function hold() {
     const seen = scrollY > 0 && document.elementFromPoint(innerWidth / 2, innerHeight / 3);
     held = seen && seen.closest("article :is(p, li, h1, h2, h3, figure, pre, td, dd, svg, .math)");
