@@ -70,7 +70,7 @@ def _for_paper(article: Tag) -> list[tuple[int, str, str]]:
     Pages begin on new sheets, their headings are no longer below the first page's, links lead within the document, and
     those to files that do not travel along are gone; so are the set-up's code and what claims unfold.
     """
-    for gone in article.select("a.headerlink, script, link, .icl-filter, noscript"):
+    for gone in article.select("a.headerlink, script, link, .icl-filter, .icl-plain, noscript"):
         gone.decompose()
     for heading in article.select("section > :is(h1, h2, h3)"):
         if heading.get_text().startswith("Set-up"):  # nothing but folded code, which paper leaves out
@@ -113,11 +113,12 @@ def _document(soup: BeautifulSoup, contents: str, article: Tag) -> str:
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     title, static = html.escape(config["title"]), "_static"
     sheets = "".join(map(str, soup.select("head link[rel=stylesheet]")))
+    sheets += "".join(f'<link rel="stylesheet" href="{static}/{name}.css">' for name in ("explorable", "print"))
     mathjax = next(str(script) for script in soup.select("script") if "window.MathJax" in script.text)
     cover = f'<section id="cover"><h1>{title}</h1><p>{config["author"]}</p><p>{config["copyright"]}</p></section>'
     return (
-        f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{title}</title>{sheets}'
-        f'<link rel="stylesheet" href="{static}/print.css">{mathjax}'
+        '<!doctype html><html lang="en" class="icl-typeset" data-theme="light"><head><meta charset="utf-8">'
+        f"<title>{title}</title>{sheets}{mathjax}"
         f'<script defer src="{static}/{config["sphinx"]["config"]["mathjax_path"]}"></script></head>'
         f'<body class="icl-print"><main>{cover}{contents}<div class="page" id="document-{pages()[0]}">'
         f"{article.decode_contents()}</div></main></body></html>"

@@ -1,6 +1,6 @@
-"""A Sphinx extension that gives every formula to readers without JavaScript as well: as MathML, in a `noscript`.
+"""A Sphinx extension that gives formulas as MathML besides: for the first look, and for readers without JavaScript.
 
-docutils writes it. MathJax leaves `noscript` alone, and a page without scripts hides the TeX beside it.
+docutils writes it. The style shows one of the two, the TeX once MathJax, which leaves MathML alone, sets it (page.js).
 """
 
 import re
@@ -18,16 +18,12 @@ _KNOWN = {
     r"\\([td]?frac)(\d)(\d)": r"\\\1{\2}{\3}",
     r"(begin|end)\{(?:split|gathered)\}": r"\1{aligned}",
 }
-_HIDE_TEX = """<noscript><style>
-.math.math { display: inline; font-size: 0; overflow: visible } .math :is(math, .eqno) { font-size: 1rem }
-div.math.math { display: flex; margin: 1rem 0 } div.math > noscript { flex-grow: 1; min-width: 0; overflow-x: auto }
-</style></noscript>"""
+_TEX = re.compile(r"\\(?:\(.*\\\)|\[.*\\\])(?=</(?:span|div)>\s*$)", flags=re.S)
 
 
 def setup(app) -> ExtensionMetadata:
-    """Connect the two steps; Sphinx calls this."""
+    """Connect to the writer of formulas; Sphinx calls this."""
     app.connect("builder-inited", _add_mathml, priority=900)  # after MyST has put its own in the place of Sphinx's
-    app.connect("html-page-context", _hide_tex)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -52,17 +48,17 @@ def mathml(tex: str, *, block: bool) -> str:
 
 def _with_mathml(visit, *, block: bool):
     def visited(self, node) -> None:
+        start = len(self.body)
         try:
             visit(self, node)
         except nodes.SkipNode:
-            written = mathml(node.astext(), block=block)
-            end = "</div>" if block else "</span>"
-            plain = f"<noscript>{written}</noscript>" if written else ""
-            self.body[-1] = self.body[-1].replace(end, f"{plain}{end}")
+            self.body[start:] = [with_mathml("".join(self.body[start:]), mathml(node.astext(), block=block))]
             raise
 
     return visited
 
 
-def _hide_tex(app, page, template, context, doctree) -> None:
-    context["metatags"] = context.get("metatags", "") + _HIDE_TEX
+def with_mathml(formula: str, written: str) -> str:
+    """A formula as Sphinx writes it for MathJax, and the same as MathML beside its TeX, where there is any."""
+    both = lambda tex: f'<span class="icl-tex">{tex[0]}</span><span class="icl-plain">{written}</span>'
+    return _TEX.sub(both, formula) if written else formula

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup, Tag
 
 from icl.files import write_atomically
 
-_NO_WORDS = "pre, svg, script, style, a.headerlink, .icl-filter, .icl-strips, .icl-explorable .live, noscript"
+_NO_WORDS = "pre, svg, script, style, a.headerlink, .icl-filter, .icl-strips, .icl-explorable .live, .icl-plain"
 _SCRIPT = '<script src="_static/search.js"></script>'
 
 

@@ -44,7 +44,7 @@ def _name_symbols(app) -> None:
                 seen = self.__dict__.setdefault("named_symbols", set())
                 stop = "" if words in seen else ' tabindex="0"'
                 seen.add(words)
-                self.body[-2] = self.body[-2].replace("<span", f'<span title="{html.escape(words)}"{stop}', 1)
+                self.body[-1] = self.body[-1].replace("<span", f'<span title="{html.escape(words)}"{stop}', 1)
             raise
 
     app.registry.html_inline_math_renderers["mathjax"] = (visited, depart)

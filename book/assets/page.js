@@ -1,6 +1,6 @@
-/* Loaded in the head of every page. Equations are typeset after the text is there and have other sizes than their
-   sources: until they are done the text is laid out but not shown, so that nothing jumps under the reader's eyes.
-   Without scripts, or without equations, nothing is hidden. */
+/* Loaded in the head of every page. The text is read at once, its formulas as MathML; in their place come those that
+   MathJax sets, all together, and what the reader looks at stays where it is. Only a page that is opened at one of its
+   elements is not shown until then: nobody knows before how far down that is. */
 // The element that the address points at, or null: the state of an explorable is no element's name, and need not decode.
 function iclTarget() {
   try {
@@ -13,10 +13,34 @@ function iclTarget() {
 (function () {
   "use strict";
   const root = document.documentElement;
-  root.classList.add("icl-typesetting");
+  const aimed = location.hash.length > 1 && !location.hash.includes("=");
+  root.classList.toggle("icl-typesetting", aimed);
+  root.classList.add("icl-faces"); // of the text: they come from the disk, and with another face its lines are others
+  Promise.allSettled(["", "bold ", "italic "].map((face) => document.fonts.load(`${face}1em "CMU Serif"`)))
+    .then(() => root.classList.remove("icl-faces"));
+  if (window.MathJax) {
+    window.MathJax.startup = { pageReady() { hold(); return window.MathJax.startup.defaultPageReady(); } };
+  }
 
-  /* What code printed goes on in the next line on a phone, unless it stands in columns. */
+  const SMALLEST = 0.7; // of an equation's letters
+  let held = null, top = 0; // what the reader looks at, and where it is
+
+  /* The TeX in the place of the MathML, unseen, for MathJax measures around it; nothing is drawn before show(). */
+  function hold() {
+    const seen = scrollY > 0 && document.elementFromPoint(innerWidth / 2, innerHeight / 3);
+    held = seen && seen.closest("article :is(p, li, h1, h2, h3, figure, pre, td, dd, svg, .math)");
+    top = held && held.getBoundingClientRect().top;
+    root.classList.add("icl-typesetting");
+    stack();
+  }
+
+  /* On a phone a line of code, and what code printed, goes on in the next line, unless it stands in columns. */
   function wrap() {
+    const indented = (line) => /^ */.exec(line.replace(/<[^>]*>/g, ""))[0].length;
+    if (innerWidth <= 640) for (const code of document.querySelectorAll("div[class*=highlight-] pre:not(.cell_output *)")) {
+      const lines = code.innerHTML.replace(/\n$/, "").split("\n");
+      code.innerHTML = lines.map((line) => `<span class="icl-line" style="--in: ${indented(line)}">${line}\n</span>`).join("");
+    }
     for (const printed of document.querySelectorAll(".cell_output pre")) {
       if (!/\S {3,}\S+ {3,}\S/.test(printed.textContent)) printed.classList.add("icl-lines");
     }
@@ -52,18 +76,35 @@ function iclTarget() {
     }
   }
 
+  /* On a phone formulas that stand side by side stand below each other. */
+  function stack() {
+    const count = (part, sign) => part.split(sign).length;
+    const whole = (part) => [["{", "}"], ["\\begin", "\\end"], ["\\left", "\\right"]].every(([a, b]) => count(part, a) === count(part, b));
+    if (innerWidth <= 640) for (const tex of document.querySelectorAll("div.math > .icl-tex")) {
+      const parts = tex.textContent.slice(2, -2).split("\\qquad");
+      if (parts.length > 1 && parts.every(whole)) tex.textContent = `\\[\\begin{gathered}${parts.join("\\\\[0.4em]")}\\end{gathered}\\]`;
+    }
+  }
+
   /* An equation in a sentence does not break: one that is wider than its paragraph, as on a phone, scrolls inside it.
-     Only what scrolls is a stop of the keyboard. */
+     One on a line of its own is set somewhat smaller, if then it fits. Only what scrolls is a stop of the keyboard. */
   function fit() {
     const wide = [], displayed = [...document.querySelectorAll('article mjx-container[display="true"]')];
-    const scrolled = displayed.filter((equation) => equation.scrollWidth > equation.clientWidth);
+    for (const equation of displayed) equation.style.fontSize = "";
+    const scrolls = (equation) => equation.scrollWidth > equation.clientWidth;
+    for (const equation of displayed.filter(scrolls)) {
+      const start = Math.min(equation.clientWidth / equation.scrollWidth, 0.97); // browsers round: it may take a little less
+      for (let size = start; size > SMALLEST && scrolls(equation); size -= 0.03) equation.style.fontSize = `${100 * size}%`;
+      if (scrolls(equation)) equation.style.fontSize = "";
+    }
+    const scrolled = displayed.filter(scrolls);
     for (const equation of displayed) equation.removeAttribute("tabindex");
     for (const equation of scrolled) equation.tabIndex = 0;
     for (const equation of document.querySelectorAll('article mjx-container:not([display="true"])')) {
       equation.classList.remove("icl-wide");
       equation.removeAttribute("tabindex");
       let block = equation.parentElement;
-      while (getComputedStyle(block).display.startsWith("inline")) block = block.parentElement;
+      while (/^(inline|contents)/.test(getComputedStyle(block).display)) block = block.parentElement;
       if (block.clientWidth && equation.offsetWidth > block.clientWidth) wide.push(equation);
     }
     for (const equation of wide) {
@@ -90,11 +131,16 @@ function iclTarget() {
   }
 
   function show() {
+    const typeset = document.querySelector("mjx-container");
+    if (typeset) for (const plain of document.querySelectorAll(".icl-plain")) plain.remove();
+    if (typeset) root.classList.add("icl-typeset");
     join();
     fit();
-    root.classList.remove("icl-typesetting");
-    const target = iclTarget();
+    const target = aimed && iclTarget();
     if (target) target.scrollIntoView({ behavior: "instant" }); // where it is now that the equations have their sizes
+    else if (held) scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });
+    root.classList.remove("icl-typesetting");
+    root.classList.add("icl-settled");
   }
 
   function goOn() { // what stood here stands elsewhere now: press/pages/moved.py

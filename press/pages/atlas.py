@@ -84,10 +84,10 @@ def errors(atlas: Atlas) -> tuple[Figure, str]:
         axis.set(xlabel="(measured − predicted) / standard error; the last bars hold all beyond", ylabel="density")
         axis.legend()
     test = kstest(single, "norm") if len(single) > 1 else None
-    beyond = {k: float((abs(every) > k).mean()) if len(every) else 0.0 for k in (2, 3, 5)}
+    beyond = {k: 100 * float((abs(every) > k).mean()) if len(every) else 0.0 for k in (2, 3, 5)}
     said = (
         f"{len(every):,} Monte Carlo measurements of equalities, in their standard errors. Beyond 2, 3 and 5 lie "
-        f"{beyond[2]:.2%}, {beyond[3]:.2%} and {beyond[5]:.3%}; the normal law has 4.55 %, 0.27 % and 0.00006 %."
+        f"{beyond[2]:.2f} %, {beyond[3]:.2f} % and {beyond[5]:.3f} %; the normal law has 4.55 %, 0.27 % and 0.00006 %."
     )
     if test:
         said += (

@@ -37,7 +37,7 @@ _WATCH_SHIFTS = """
 _THIN_OUT = """() => {
   const seen = new Set();
   const first = (kind) => !seen.has(kind) && !!seen.add(kind);
-  const alike = [...document.querySelectorAll("pre span[class]")].filter((token) => {
+  const alike = [...document.querySelectorAll("pre span[class]:not(.icl-line)")].filter((token) => {
     const kind = token.className + getComputedStyle(token.closest("pre")).backgroundColor;
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
     return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
@@ -101,7 +101,7 @@ def first_chapter(browser, setting):
 def open_page(page, name):
     name, _, fragment = name.partition("#")
     page.goto((HTML / f"{name}.html").as_uri() + (f"#{fragment}" if fragment else ""))
-    page.wait_for_function("!document.documentElement.classList.contains('icl-typesetting')")
+    page.wait_for_function("document.documentElement.classList.contains('icl-settled')")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)))")
 
 
@@ -131,6 +131,26 @@ def test_page_is_whole(page, name):
         if rule["impact"] in ("serious", "critical")
     ]
     assert grave == []
+
+
+def test_the_text_is_read_before_its_formulas_are_set_and_stays_where_it_is(page):
+    """With MathJax kept back: the formulas are MathML; when it comes, what the reader looks at does not move."""
+    kept = []
+    page.route("**/tex-svg-full.js*", lambda route: kept.append(route))
+    page.goto((HTML / "notebooks/01_one_step_gd.html").as_uri(), wait_until="commit")
+    page.locator("footer").first.wait_for()
+    assert page.locator("article p math:visible").count() > 50 and page.locator("h1").last.is_visible()
+    assert page.locator(".icl-tex").evaluate_all("all => all.every((tex) => !tex.checkVisibility())")
+    caption = page.locator("figcaption").nth(3)
+    caption.evaluate(
+        "one => scrollBy({ top: one.getBoundingClientRect().top - innerHeight / 3 + 20, behavior: 'instant' })"
+    )
+    before = caption.bounding_box()["y"]
+    kept[0].continue_()
+    page.wait_for_function("document.documentElement.classList.contains('icl-settled')")
+    assert abs(caption.bounding_box()["y"] - before) < 3
+    assert page.locator(".icl-plain").count() == 0 and page.locator("article p mjx-container:visible").count() > 50
+    page.unroute("**/tex-svg-full.js*")
 
 
 def test_figures_are_seen_on_both_grounds(first_chapter):

@@ -261,6 +261,13 @@ def test_a_point_of_the_picture_is_dragged(sheet, chapter, panel, handle, to, co
     assert page.wrong == []
 
 
+@on_a_desktop
+@on_every_explorable
+def test_of_four_sliders_none_stands_alone_in_a_row(explorable):
+    tops = explorable[2].locator(".controls > .control").evaluate_all("all => all.map((one) => one.offsetTop)")
+    assert len(tops) != 4 or tops.count(max(tops)) > 1, tops
+
+
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_a_film_plays_forward_and_back_and_step_by_step(browser, motion):
     with alone(browser, "desktop") as page:  # its clock and its media are the test's own

@@ -22,7 +22,7 @@ _NOTES = """() => [...document.querySelectorAll("section > p > .icl-aside")].map
 def notes(browser, width, name):
     with window(browser, viewport={"width": width, "height": 900}) as page:
         page.goto((HTML / f"notebooks/{name}.html").as_uri())
-        page.wait_for_function("!document.documentElement.classList.contains('icl-typesetting')")
+        page.wait_for_function("document.documentElement.classList.contains('icl-settled')")
         found = page.evaluate(_NOTES)
     assert found
     return found
@@ -45,6 +45,29 @@ def test_on_a_phone_no_printed_line_is_cut_and_no_name_is_broken_inside_a_word(b
         page.set_viewport_size({"width": 390, "height": 844})
         nothing_is_cut(page)
         no_name_is_broken(page)
+
+
+def test_on_a_phone_code_goes_on_in_the_next_line_and_is_copied_as_it_was(browser):
+    with alone(browser, "phone") as page:
+        page.goto((HTML / "notebooks/01_one_step_gd.html").as_uri())
+        code = page.locator(".cell_input pre, .solution pre")
+        assert max(code.evaluate_all("all => all.map((pre) => pre.scrollWidth - pre.clientWidth)")) <= 1
+        text = code.all_text_contents()
+    with alone(browser, "desktop") as page:
+        page.goto((HTML / "notebooks/01_one_step_gd.html").as_uri())
+        assert page.locator(".cell_input pre, .solution pre").all_text_contents() == text and len(text) > 20
+
+
+def test_on_a_phone_an_equation_is_set_smaller_or_in_two_lines_before_it_scrolls(browser):
+    with window(browser, viewport={"width": 390, "height": 844}) as page:
+        page.goto((HTML / "notebooks/03_nonlinear_targets.html").as_uri())
+        page.wait_for_function("document.documentElement.classList.contains('icl-settled')")
+        beyond, letters = page.evaluate(
+            """() => { const all = [...document.querySelectorAll("article mjx-container[display=true]")];
+                 return [all.filter((one) => one.scrollWidth > one.clientWidth).length,
+                         Math.min(...all.map((one) => parseFloat(getComputedStyle(one).fontSize)))]; }"""
+        )
+    assert beyond == 0 and letters >= 12
 
 
 def nothing_is_cut(page):

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import nbformat
 import pytest
+from browser import alone
 from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
@@ -115,6 +116,28 @@ def test_claims_stand_in_a_line_that_leads_to_their_card_and_the_set_up_is_left_
     )
     assert [title for _, _, title in pdf._for_paper(soup)] == ["First"] and "Folded" not in soup.text
     assert soup.select_one("summary > a")["href"] == "#claim-a.claim" and not soup.details.has_attr("open")
+
+
+def test_on_paper_an_explorable_is_drawn_as_it_starts_and_a_solution_goes_on_on_the_next_page(browser, tmp_path):
+    soup = BeautifulSoup((HTML / "notebooks" / "04_mlp_benefit.html").read_text(encoding="utf-8"), "html.parser")
+    article = soup.select_one("article.bd-article")
+    pdf._for_paper(article)
+    (tmp_path / "notebooks").mkdir()
+    for folder in (tmp_path, tmp_path / "notebooks"):  # the document's own sheets, and those of the page it is made of
+        (folder / "_static").symlink_to(HTML / "_static")
+    (tmp_path / "notebooks" / "print.html").write_text(pdf._document(soup, "", article), encoding="utf-8")
+    with alone(browser, "desktop") as page:
+        page.emulate_media(media="print")
+        page.goto((tmp_path / "notebooks" / "print.html").as_uri())
+        assert page.locator(".icl-explorable .panels svg").first.is_visible()
+        filled = "lines => lines.filter((line) => getComputedStyle(line).fill !== 'none').length"
+        assert page.locator(".icl-explorable path.line").evaluate_all(filled) == 0, "without its colours"
+        assert not page.locator(".icl-explorable .controls").is_visible()
+        kept = "all => all.map((box) => getComputedStyle(box).breakInside)"
+        assert set(page.locator(".solution").evaluate_all(kept)) == {"auto"}
+        size = "one => parseFloat(getComputedStyle(one).fontSize)"
+        caption, text = (page.locator(one).first.evaluate(size) for one in ("figcaption p", "section > p"))
+        assert caption < text
 
 
 def test_without_a_book_it_says_what_to_do(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Formulas as MathML, for readers without JavaScript."""
+"""Formulas as MathML, for the first look and for readers without JavaScript."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 from icl.chapters import CHAPTERS
 from press.layout import NOTEBOOKS
-from press.plain_formulas import mathml
+from press.plain_formulas import mathml, with_mathml
 
 
 def test_by_hand():
@@ -18,6 +18,14 @@ def test_by_hand():
 
 def test_what_docutils_cannot_write_stays_as_it_is():
     assert mathml(r"\unheardof{x}", block=False) == ""
+
+
+def test_it_stands_beside_the_tex_and_numbers_stay_outside():
+    both = '<span class="icl-tex">{}</span><span class="icl-plain"><math/></span>'
+    inline, block = r"<span>{}</span>", '<div><span class="eqno">(1)</span>{}</div>' + "\n"
+    for formula, tex in ((inline, r"\(x\)"), (block, "\\[\na\n\\]")):
+        assert with_mathml(formula.format(tex), "<math/>") == formula.format(both.format(tex))
+        assert with_mathml(formula.format(tex), "") == formula.format(tex)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
