@@ -130,7 +130,8 @@ ledger.figure(proof_pictures.task_space(X, y, mean, half))
 # :name: fig-task-space
 #
 # The same prompt in the space of tasks. Rings: its squared error, least at the star. Both arrows are one step with the same
-# $\Gamma$; the one from the mean task has less far to go.
+# $\Gamma$; the one from the mean task has less far to go. Over all prompts no start is better than the mean task
+# $\beta^\ast$, and with it no matrix than $\Gamma^\ast$.
 # ```
 
 # %% [markdown]

@@ -147,7 +147,8 @@ ledger.figure(design_picture.design_a())
 # :name: fig-newton-design-a
 #
 # Design A, one drawing for each kind of layer. Every token $t$ looks at every example $i$: the dashed line is the score, the arrow what is
-# added in its proportion. All scores are taken with $x_i$; only the last layer touches $y$.
+# added in its proportion. All scores are taken with $x_i$; only the last layer touches $y$. One layer begins, each further one is a step of
+# Newton's method, one reads out: $k + 2$ layers make $k$ steps.
 # ```
 #
 # **By hand.** Three examples in the plane, $x_i = (1, 0), (0, 1), (1, 1)$ with labels $y_i = 1, 2, 3$; the query is $x = (2, 1)$. So $S$ has the rows
