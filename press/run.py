@@ -33,7 +33,7 @@ from press.sources import digests
 KERNEL = "python3"
 logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it logs as an error, it raises as well
 # One thread: results then do not depend on the machine's cores, and two chapters share two cores.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def run_chapter(
@@ -105,7 +105,7 @@ def _execute(
 ) -> nbformat.NotebookNode:
     output = scratch / "executed.ipynb"
     try:
-        with _environment(**_ENVIRONMENT | environment | {"ICL_OUT": str(scratch)}):
+        with _environment(**ONE_THREAD | environment | {"ICL_OUT": str(scratch)}):
             papermill.execute_notebook(
                 str(notebook),
                 str(output),

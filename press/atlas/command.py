@@ -20,10 +20,12 @@ out_option = click.option("--out", type=click.Path(path_type=Path), default=OUT,
 def claims_alone(chapter: str, parameters: Parameters, out: Path | str | None) -> None:
     """`python -m icl run` at the profile claims: decide, print, and write the ledger into `out`."""
     from press.atlas.point import run_claims
+    from press.atlas.threads import one_thread
     from press.output import output_folder
 
     out = output_folder(Path("_build") / "atlas" / "runs" / chapter if out is None else out)
-    ledger = run_claims(chapter, out, parameters)
+    with one_thread():
+        ledger = run_claims(chapter, out, parameters)
     click.echo(f"{chapter}: {summary([ledger])} Its ledger: {out}", err=True)
     click.echo(claims_of_ledger(ledger))
 

@@ -22,6 +22,7 @@ from icl.files import write_atomically
 from icl.parameters import CLAIMS, Parameters
 from press.atlas import points
 from press.atlas.point import decide, statements
+from press.atlas.threads import one_thread
 
 SECONDS, MEMORY = 30, 4 << 30  # of processor time and bytes that one problem may take
 FARTHEST = 1e12  # where a parameter that breaks nothing is left alone; its inverse below
@@ -137,7 +138,8 @@ def _limited(pipe, chapter: str, changed: dict[str, float]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     CHAPTERS[chapter] = replace(CHAPTERS[chapter], schema=unbounded(chapter))
     try:
-        found = decide(chapter, check_parameters(chapter, profile=CLAIMS, **changed))
+        with one_thread():
+            found = decide(chapter, check_parameters(chapter, profile=CLAIMS, **changed))
         said = {claim.id: "" if claim.verdict in (HOLDS, UNDECIDED) else claim.reason or claim.verdict
                 for claim in found.claims}  # fmt: skip
         pipe.send(said | found.broken)

@@ -17,6 +17,7 @@ from icl.parameters import Parameters
 from icl.validation import InputError
 from press.atlas import points, table
 from press.atlas.point import decide, statements
+from press.atlas.threads import one_thread
 from press.layout import ROOT
 from press.sources import digests
 
@@ -76,7 +77,8 @@ def write_point(out: Path, chapter: str, number: int, content: dict, cost: dict)
 
 def one_point(chapter: str, parameters: Parameters) -> tuple[dict, dict]:
     """What a point gave, and what it cost, as its two files have it."""
-    point = decide(chapter, parameters)
+    with one_thread():
+        point = decide(chapter, parameters)
     content = _content(chapter, parameters, {claim.id: _row(claim) for claim in point.claims}, point.broken)
     slowest = [[round(seconds, 2), statement] for seconds, statement in point.slowest]
     return content, {"seconds": round(point.seconds, 2), "memory_mib": round(point.memory), "slowest": slowest}

@@ -8,6 +8,7 @@ from icl.chapters import CHAPTERS, check_parameters, read_ledger
 from icl.claims import allowance
 from icl.ledger import claims_of
 from press.atlas import point
+from press.atlas.threads import one_thread
 from press.layout import run_folder
 
 pytestmark = pytest.mark.book
@@ -20,7 +21,8 @@ def test_the_cut_decides_what_the_whole_notebook_decided(chapter, monkeypatch):
     monkeypatch.setattr(point, "PATIENCE", 600)
     ledger = read_ledger(run_folder("quick"), chapter)
     whole = {claim.id: claim for claim in claims_of(ledger)}
-    found = point.decide(chapter, check_parameters(chapter, **ledger["parameters"]))
+    with one_thread():
+        found = point.decide(chapter, check_parameters(chapter, **ledger["parameters"]))
     assert found.broken == {}
     assert {claim.id for claim in found.claims} == {id for id, claim in whole.items() if claim.method != "trained"}
     for claim in found.claims:

@@ -1,8 +1,10 @@
 """Points decided, broken off, resumed and gathered; the committed atlas watched. One chapter, at its smallest."""
 
 import json
+import os
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from icl.chapters import catalogue, check_parameters
 from icl.files import sealed
@@ -67,6 +69,17 @@ def cheap(monkeypatch):
     monkeypatch.setattr(work, "code", lambda chapter: "c" * 64)
     monkeypatch.setattr(work, "one_point", one_point)
     return done, dies
+
+
+def test_a_point_is_decided_on_one_thread_and_others_are_left_alone(monkeypatch):
+    threads = lambda: {pool["num_threads"] for pool in threadpool_info()}
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    with threadpool_limits(2):
+        seen = []
+        monkeypatch.setattr(work, "decide", lambda *_: seen.append((threads(), os.environ["OMP_NUM_THREADS"])) or 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            work.one_point(CHAPTER, SMALL)
+        assert seen == [({1}, "1")] and threads() != {1} and os.environ["OMP_NUM_THREADS"] == "2"
 
 
 def test_a_killed_group_goes_on_and_gives_the_same_bytes(tmp_path, cheap):
