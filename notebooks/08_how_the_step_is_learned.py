@@ -475,8 +475,7 @@ explorable(parameters)
 # With $\varphi = \lambda\psi$ the stairs are the summands $\varphi / (1 + \frac1n(1 + \frac{\tau}{\varphi}))$ of the least risk, and grow with $\varphi$. But the speed at the start is
 # $\lambda^2 \psi = \lambda\varphi$: a direction in which covariates vary much comes *before* one in which tasks vary more. With $\lambda = (1, \tfrac12)$ and $\psi = (1, 3)$,
 # $\varphi = (1, \tfrac32)$, but $\lambda\varphi = (1, \tfrac34)$. The first head climbs the *lower* stair. It cannot stay: the best $\Gamma$ of rank one is the other one, and the head, whose factors are
-# large by now, turns over to it in a time that is a logarithm of the start. Then a second head climbs the first stair again. The sets visited, $\{1\}$, $\{2\}$, $\{1, 2\}$, are not nested, and the
-# first visit is short:
+# large by now, turns over to it in a time that is a logarithm of the start. Then a second head climbs the first stair again. The sets visited, $\{1\}$, $\{2\}$, $\{1, 2\}$, are not nested, and the first visit is short:
 
 # %%
 h, psi = np.array([1.0, 0.5]), np.array([1.0, 3.0])

@@ -18,8 +18,7 @@
 #
 # One layer, one head, no softmax, squared loss, one query: {doc}`chapter 1 <01_one_step_gd>` needs all of this, and real transformers
 # have none of it. {cite:t}`mahankali2024` end with such questions, and their readers have asked more.
-# This page gives up one assumption at a time. Most answers are exact, and most say: **gradient descent again,
-# with another length.**
+# This page gives up one assumption at a time. Most answers are exact, and most say: **gradient descent again, with another length.**
 #
 # Softmax is the finest case. A head cannot weigh an example negatively, but two heads can: they do gradient descent with *centred*
 # covariates and pay with one example, a risk of {glue:text}`softmax.limit.predicted:.4f` where linear attention has
@@ -69,8 +68,7 @@ ten = PromptLaw.isotropic(3, 10, 0.0)
 # %% [markdown]
 # ## Softmax is centred gradient descent
 #
-# Head $k$ weighs the labels by $p_i \propto e^{q_k s_i}$, where $s_i = x_i^\top x$ are the scores, and the heads' answers
-# add up with factors $V_k$:
+# Head $k$ weighs the labels by $p_i \propto e^{q_k s_i}$, where $s_i = x_i^\top x$ are the scores, and the heads' answers add up with factors $V_k$:
 
 
 # %%
@@ -168,13 +166,11 @@ ledger.figure(pictures.weights_and_risk(d, n, sigma2, q_best, one_head, fitted))
 # :name: fig-weights-and-risk
 #
 # Two softmax heads of opposite sign do linear attention's step, on centred examples. Left: what each model gives a label whose example has this score. Two softmax heads draw a line through the *mean* score, bent at its ends.
-# Right: bending helps a little, up to $q =$ {glue:text}`q_best:.3f`, then hurts. Dashed: linear attention, which spares the example that
-# centring costs, and what no weights of sum $0$ can pass.
+# Right: bending helps a little, up to $q =$ {glue:text}`q_best:.3f`, then hurts. Dashed: linear attention, which spares the example that centring costs, and what no weights of sum $0$ can pass.
 # ```
 #
 # **The floor.** For given scores {eq}`eq-score-risk` is ridge regression in one unknown: the best weights of all are $a_i = r z_i / (\|z\|^2 + c)$,
-# and their risk is $\sigma^2 + d\, \mathbb E\, \frac{c}{\chi^2_n + c}$. Heads in pairs $\pm V$ have weights of sum $0$, so $z$ counts only
-# after centring: $\chi^2_{n-1}$. However many such heads there are, and whatever their $q$, they stay above.
+# and their risk is $\sigma^2 + d\, \mathbb E\, \frac{c}{\chi^2_n + c}$. Heads in pairs $\pm V$ have weights of sum $0$, so $z$ counts only after centring: $\chi^2_{n-1}$. However many such heads there are, and whatever their $q$, they stay above.
 
 
 # %%
@@ -210,8 +206,7 @@ ledger.claims({
 # $\|\beta^\ast\| = 3$ the gap to the block is {glue:text}`heads.one.measured:.4f`, {glue:text}`heads.two.measured:.4f` and
 # {glue:text}`heads.three.measured:.4f` for one, two and three heads, and then stays. That $d$ heads suffice is observed. The bound for fewer: in the proof of Theorem 4.1
 # the matrix $Q$ has one positive eigenvalue a head and one more, so $(\operatorname{tr} Q)_+^2 \le (K + 1) \|Q\|_F^2$.
-# {cite:t}`xie2025` observe, as we understand it, a gap that stays however many heads there are; their tokens hold a first guess in place of the
-# query's $0$, so whether it is this one we leave open.
+# {cite:t}`xie2025` observe, as we understand it, a gap that stays however many heads there are; their tokens hold a first guess in place of the query's $0$, so whether it is this one we leave open.
 
 # %%
 with_mean = PromptLaw.isotropic(3, 8, 0.25, np.array([3.0, 0, 0]))
@@ -234,8 +229,7 @@ ledger.claims({
 # ## Other losses
 #
 # The symmetry argument asks of the loss that it be convex, no more. So under every convex loss the best linear attention, with any number of
-# heads, is $\hat y = \eta\, x^\top X^\top y$, and $\eta$ minimises a convex function of one variable.
-# Given the examples the query is Gaussian, which leaves, with $g = X^\top y$,
+# heads, is $\hat y = \eta\, x^\top X^\top y$, and $\eta$ minimises a convex function of one variable. Given the examples the query is Gaussian, which leaves, with $g = X^\top y$,
 #
 # $$
 # \mathbb E |\hat y - y| = \sqrt{\tfrac2\pi}\; \mathbb E \sqrt{\sigma^2 + \|\eta g - w\|^2}, \qquad
@@ -270,8 +264,7 @@ ledger.claims({
 #
 # *Masked* queries do not see each other: each has the risk of a prompt with one. *Unmasked*, the tokens $(x_q; 0)$ enter the sum, but as
 # products of three covariates, which the symmetry argument sends to zero: the same step. If the loss is the mean over all prefixes $j \le n$, with one set of
-# weights, it is a parabola again. With $k = d + 1 + \sigma^2$ the coefficients for $j$ examples are $j$ and $j(j + k)$ for sums and,
-# divided by $j$ and $j^2$, $1$ and $(j + k)/j$ for means:
+# weights, it is a parabola again. With $k = d + 1 + \sigma^2$ the coefficients for $j$ examples are $j$ and $j(j + k)$ for sums and, divided by $j$ and $j^2$, $1$ and $(j + k)/j$ for means:
 
 # %%
 k, j, m = d + 1 + sigma2, np.arange(1, n + 1), chapter.QUERIES
@@ -319,8 +312,7 @@ least_squares = np.linalg.pinv(X) @ y @ x
 # The residuals shrink by $I - \eta T$ a layer, $T$ the lower triangle of $XX^\top$. So a causal stack with one step, run to its end, answers
 # $x^\top X^\top T^{-1} y$. Solving with a triangle is going through the examples once, $w_j = w_{j-1} + x_j (y_j - w_{j-1}^\top x_j) / \|x_j\|^2$: online descent with
 # the longest sensible step, and each example is seen when it is too early. A projection takes a $d$-th off the error and adds
-# $\sigma^2\, \mathbb E \|x\|^{-2} = \sigma^2 / (d - 2)$. That causal stacks do online descent and do not reach least squares even for endless contexts is due to
-# {cite:t}`ding2024`; here is by how much.
+# $\sigma^2\, \mathbb E \|x\|^{-2} = \sigma^2 / (d - 2)$. That causal stacks do online descent and do not reach least squares even for endless contexts is due to {cite:t}`ding2024`; here is by how much.
 
 # %%
 kept = (1 - 1 / d) ** n
@@ -415,8 +407,7 @@ ledger.claims({
 #
 # ```{admonition} Answer
 # :class: dropdown
-# Barely, and only for $d = 1$ with little or no noise and four to a dozen examples: an example far out tells more, and bent weights know it. Elsewhere
-# that we looked, centring costs more than bending gains.
+# Barely, and only for $d = 1$ with little or no noise and four to a dozen examples: an example far out tells more, and bent weights know it. Elsewhere that we looked, centring costs more than bending gains.
 # ```
 
 # %% tags=["hide-input"]
