@@ -88,3 +88,13 @@ def no_name_is_broken(page):
       }
       return torn; })"""
     assert page.locator("article :not(pre) > code").evaluate_all(breaks) == []
+
+
+def test_a_comparison_is_whole_on_a_tablet(browser):
+    with alone(browser, "desktop") as page:
+        page.set_viewport_size({"width": 820, "height": 1000})
+        page.goto((HTML / "notebooks" / "12_your_own_model.html").as_uri())
+        boxes = page.locator(".icl-compare").evaluate_all(
+            "all => all.map((table) => [table.parentElement.scrollWidth, table.parentElement.clientWidth])"
+        )
+    assert len(boxes) >= 3 and all(width <= room for width, room in boxes), boxes
