@@ -98,3 +98,20 @@ def test_a_comparison_is_whole_on_a_tablet(browser):
             "all => all.map((table) => [table.parentElement.scrollWidth, table.parentElement.clientWidth])"
         )
     assert len(boxes) >= 3 and all(width <= room for width, room in boxes), boxes
+
+
+# The numbers of tables that go on in a second line.
+_BROKEN = """() => [...document.querySelectorAll("article td.text-right")].filter((cell) => {
+  const range = document.createRange(), texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode() && !texts.currentNode.data.trim());
+  range.selectNode(texts.currentNode);
+  return /^[\\d,.]+$/.test(cell.innerText.trim()) && range.getClientRects().length > 1;
+}).map((cell) => cell.innerText)"""
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_no_number_of_a_table_is_broken(browser, width):
+    with alone(browser, "desktop") as page:
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.goto((HTML / "book" / "atlas.html").as_uri())
+        assert page.locator("article td.text-right").count() > 50 and page.evaluate(_BROKEN) == []
