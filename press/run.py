@@ -105,7 +105,7 @@ def _execute(
 ) -> nbformat.NotebookNode:
     output = scratch / "executed.ipynb"
     try:
-        with _environment(**ONE_THREAD | environment | {"ICL_OUT": str(scratch)}):
+        with environed(**ONE_THREAD | environment | {"ICL_OUT": str(scratch)}):
             papermill.execute_notebook(
                 str(notebook),
                 str(output),
@@ -142,7 +142,8 @@ def _execute(
 
 
 @contextlib.contextmanager
-def _environment(**values):
+def environed(**values: str | None):
+    """Environment variables for what runs inside; None unsets one. They are put back."""
     before = {name: os.environ.get(name) for name in values}
     _set(values)
     try:
