@@ -75,6 +75,7 @@ _STYLE = {
     "ytick.color": _INK,
 }
 INK = _INK
+WORDS = "color-mix(in srgb, {} 60%, currentColor)"  # a colour as that of letters: 4.5:1 on both grounds
 NARROW = "narrow.svg"  # suffix of the second drawing
 
 
@@ -184,6 +185,9 @@ class Figure:
             canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         svg = buffer.getvalue()
         svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+        # words in a predictor's colour: what is enough for a line is too pale for letters
+        letters = r'(?<=<g style="fill: )#\w{6}(?=" transform="translate)'
+        svg = re.sub(letters, lambda colour: f"{colour[0]}; fill: {WORDS.format(colour[0])}", svg)
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
         # matplotlib's rule is for every element, so once inline it would reach the whole page
         svg = re.sub(r'<style type="text/css">\*\{([^}]*)\}</style>', rf"<style>#icl-{id} *{{\1}}</style>", svg)

@@ -64,7 +64,10 @@ def _own_labels(axis, first) -> None:
 
 def _fit_legend(canvas: Canvas, legend, *, above: bool) -> None:
     """A legend beside all panels, or `above` them, in as many columns as there is room for."""
-    handles, words = legend.legend_handles, [text.get_text() for text in legend.get_texts()]
+    words = [text.get_text() for text in legend.get_texts()]
+    # what was drawn, where it can be had: the legend's own copy of a line with error bars has lost its mark
+    drawn = {word: one for axis in canvas.axes for one, word in zip(*axis.get_legend_handles_labels(), strict=True)}
+    handles = [drawn.get(word, copy) for word, copy in zip(words, legend.legend_handles, strict=True)]
     options = {"fontsize": legend.get_texts()[0].get_fontsize(), "columnspacing": 1.2, "handlelength": 1.6}
     if title := legend.get_title().get_text():
         options["title"] = title

@@ -6,6 +6,7 @@
 #       extension: .py
 #       format_name: percent
 #       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -412,7 +413,7 @@ ledger.figure(
 # ```{glue:figure} fig-views
 # :name: fig-views
 #
-# In the colour of the text: the target. Orange: the prediction after few (pale) and many (full) examples, always a straight line through
+# In the colour of the text: the target. Orange: the prediction after few (faint) and many (full) examples, always a straight line through
 # the origin. With more examples its slope settles at that of the linear part $w_f$; the curvature stays unseen. For the quadratic
 # target every prediction is zero.
 # ```
@@ -750,8 +751,8 @@ ledger.figure(
 # %% [markdown]
 # ## Move it yourself
 #
-# Choose a target. All it can do to the step is to delay it, by its $h$; the pale curves are the other nine.
-# The second picture splits the risk: noise (pale), what is not linear in $x$ (grey), what more examples still remove (orange). **A question:**
+# Choose a target. All it can do to the step is to delay it, by its $h$; the faint curves are the other nine.
+# The second picture splits the risk: noise (faint), what is not linear in $x$ (grey), what more examples still remove (orange). **A question:**
 # for $\mathrm{sign}(w^\top x)$ the page says at which noise a *linear* target would take the same step. Choose $w^\top x$ and set that noise. Is
 # everything the same now?
 #

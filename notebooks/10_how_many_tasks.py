@@ -6,6 +6,7 @@
 #       extension: .py
 #       format_name: percent
 #       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -328,7 +329,7 @@ ledger.claims(chapter.at_other_parameters(stream("other parameters")))
 # Put both together, with a penalty $P \lambda \|\Gamma\|^2$. For large $d$ ridge regression acts as with endless prompts and a larger ridge, $k$ for $\lambda$, plus noise:
 #
 # $$
-# k = \lambda + \frac k\tau \operatorname{tr} \tfrac{B}{B + k} , \quad \bar\Gamma = R (B + k)^{-1} , \quad e_{\rm seen} = \frac{e_{\rm seen}(\bar\Gamma)}{1 - \ell} , \quad
+# k = \lambda + \frac k\tau \operatorname{tr} \tfrac{B}{B + k} , \qquad \bar\Gamma = R (B + k)^{-1} , \qquad e_{\rm seen} = \frac{e_{\rm seen}(\bar\Gamma)}{1 - \ell} , \qquad
 # e_{\rm new} = e_{\rm new}(\bar\Gamma) + \frac{1 + q}{\tau} \operatorname{tr} \tfrac{B}{(B+k)^2}\; e_{\rm seen} ,
 # $$
 #

@@ -20,7 +20,7 @@ def train(recipe, seed, out, anew, minutes, device):
     A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
     """
     from icl.chapters.mlp_benefit import table1
-    from icl.chapters.trained_transformers import recipes
+    from icl.chapters.trained_transformers import recipes, weights
     from press.trainings import train_all, train_front_page, train_table, train_tasks
 
     if recipe == "front_page":
@@ -28,17 +28,17 @@ def train(recipe, seed, out, anew, minutes, device):
     elif recipe == "how_many_tasks":
         lines = train_tasks(out, anew=anew, minutes=minutes, device=device)
     elif recipe == "table1":
-        path = (out or recipes.FOLDER) / table1.RESULTS.name
+        path = (out or weights.FOLDER) / table1.RESULTS.name
         lines = train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)
     else:
         shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
         named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
         wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
-        lines = train_all(wanted, out or recipes.FOLDER, anew=anew, minutes=minutes, device=device)
+        lines = train_all(wanted, out or weights.FOLDER, anew=anew, minutes=minutes, device=device)
     try:
         for line in lines:
             click.echo(line)
     except KeyboardInterrupt:
-        saved = f"it was saved every {recipes.SLICE} steps under {recipes.STATES}"
+        saved = f"it was saved every {weights.SLICE} steps under {weights.STATES}"
         click.echo(f"\nicl: stopped; {saved}, and the same command goes on from there.", err=True)
         raise SystemExit(130) from None

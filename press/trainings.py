@@ -9,7 +9,7 @@ import torch
 from icl.chapters.front_page import recipe as front
 from icl.chapters.how_many_tasks import transformer as tasks
 from icl.chapters.mlp_benefit import table1
-from icl.chapters.trained_transformers import recipes
+from icl.chapters.trained_transformers import recipes, weights
 from icl.settling import states
 from icl.validation import InputError
 
@@ -29,16 +29,15 @@ def train_all(
     _prepare(device)
     for name, seed in wanted:
         recipe = recipes.RECIPES[name]
-        if not anew and _succeeds(recipes.load_model, folder, recipe, seed):
+        if not anew and _succeeds(weights.load_model, folder, recipe, seed):
             yield f"{name}, seed {seed}: {_KEPT}"
             continue
-        state = recipes.STATES / recipes.checkpoint_name(name, seed)
-        path = recipes.train_recipe(recipe, seed, folder, state=state, minutes=minutes or math.inf, device=device)
+        state = weights.STATES / weights.checkpoint_name(name, seed)
+        path = weights.train_recipe(recipe, seed, folder, state=state, minutes=minutes or math.inf, device=device)
         if path is None:
             yield f"{name}, seed {seed}: {_STOPPED}"
             continue
-        state.unlink()
-        error = recipes.load_model(folder, recipe, seed)[1]["test_error"]
+        error = weights.load_model(folder, recipe, seed)[1]["test_error"]
         yield f"{path}: test error {error:.4g}"
 
 
@@ -89,7 +88,7 @@ def train_front_page(
     if device != "cpu":
         raise InputError("the front page's training is small: leave --device away.")
     _prepare(device)
-    folder, state = folder or front.FOLDER, recipes.STATES / f"{front.NAME}-seed{seed}.safetensors"
+    folder, state = folder or front.FOLDER, weights.STATES / f"{front.NAME}-seed{seed}.safetensors"
     if not anew and _succeeds(front.load, folder, seed=seed):
         yield f"{front.NAME}, seed {seed}: {_KEPT}"
         return

@@ -7,7 +7,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import ExtensionMetadata
 
 _NUMBER = re.compile(r"(?P<sign>-?)(?P<digits>[\d,.]+)(?:e(?P<power>[+-]\d+))?(?P<percent>%?)")
-_JOINED = re.compile(r" (?=[%±])|(?<=±) ")
+_JOINED = re.compile(r" (?=[%±=])|(?<=[±=]) ")
 
 
 def setup(app) -> ExtensionMetadata:
@@ -29,7 +29,7 @@ def typeset(text: str) -> list[nodes.Node]:
 
 
 def joined(text: str) -> str:
-    """A text whose lines do not end before a per cent sign, nor beside a ±."""
+    """A text whose lines do not end before a per cent sign, nor beside a ± or an equals sign."""
     return _JOINED.sub("\N{NO-BREAK SPACE}", text)
 
 

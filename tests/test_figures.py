@@ -5,9 +5,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from browser import contrast
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from icl.figures import COLOURS, INK, SIGNED, Figure, canvas, style
+from icl.figures import COLOURS, INK, SIGNED, WORDS, Figure, canvas, style
 from icl.narrow import LEAST, narrow
 from icl.validation import InputError
 
@@ -157,3 +159,28 @@ def test_a_figure_says_how_far_its_numbers_may_drift(tmp_path, method, rtol):
         figure, _ = canvas()
     entry = Figure("f", figure, {"x": np.zeros(2)}, "alt", method=method).write(tmp_path)
     assert (entry.rtol, entry.alt) == (rtol, "alt")
+
+
+@pytest.mark.parametrize("name", COLOURS)
+@pytest.mark.parametrize("ink, ground", [((34, 40, 50), (255, 255, 255)), ((206, 214, 221), (20, 24, 30))])
+def test_words_in_a_colour_are_read_on_both_grounds(name, ink, ground):
+    part = float(re.search(r"([\d.]+)%", WORDS)[1]) / 100
+    words = [part * int(COLOURS[name][k : k + 2], 16) + (1 - part) * ink[k // 2] for k in (1, 3, 5)]
+    assert contrast(f"rgb({words})", f"rgb{ground}") > 4.5
+
+
+def test_words_are_mixed_with_the_ink_and_lines_are_not():
+    with style():
+        figure, axis = canvas()
+        axis.text(0.5, 0.5, "a word", color=COLOURS["gd"])
+        axis.plot([0, 1], [0, 1], "o-", color=COLOURS["gd"])
+    assert Figure("words", figure, {"x": np.zeros(1)}, "a word").svg().count(WORDS.format(COLOURS["gd"])) == 1
+
+
+def test_a_narrow_legend_keeps_the_marks_of_lines_with_error_bars():
+    with style():
+        figure, axis = canvas()
+        axis.errorbar([0, 1], [0, 1], [0.1, 0.1], fmt="D", color=COLOURS["gd"], label="measured")
+        figure.legend(loc="outside lower center")
+        narrow(figure)
+    assert "D" in {line.get_marker() for line in figure.legends[0].findobj(Line2D)}

@@ -6,7 +6,7 @@
   if (!form) return;
   const cards = [...document.querySelectorAll(".icl-card")];
   const names = ["paper", "chapter", "verdict", "q"];
-  const text = new Map(cards.map((card) => [card, card.textContent.toLowerCase()]));
+  const text = new Map(cards.map((card) => [card, card.textContent.replaceAll("\u2060", "").toLowerCase()]));
 
   function matches(card, state) {
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);

@@ -81,7 +81,9 @@ function iclTarget() {
     const count = (part, sign) => part.split(sign).length;
     const whole = (part) => [["{", "}"], ["\\begin", "\\end"], ["\\left", "\\right"]].every(([a, b]) => count(part, a) === count(part, b));
     if (innerWidth <= 640) for (const tex of document.querySelectorAll("div.math > .icl-tex")) {
-      const parts = tex.textContent.slice(2, -2).split("\\qquad");
+      const set = tex.textContent.slice(2, -2), split = /^\s*\\begin\{split\}(.*)\\end\{split\}\s*$/s.exec(set);
+      const own = split && split[1].replace(/\\begin\{(\w+\*?)\}.*?\\end\{\1\}/gs, ""); // without what stands in matrices
+      const parts = (own && !/&|\\\\/.test(own) ? split[1] : set).split("\\qquad");
       if (parts.length > 1 && parts.every(whole)) tex.textContent = `\\[\\begin{gathered}${parts.join("\\\\[0.4em]")}\\end{gathered}\\]`;
     }
   }
@@ -102,12 +104,16 @@ function iclTarget() {
     for (const equation of scrolled) equation.tabIndex = 0;
     for (const equation of document.querySelectorAll('article mjx-container:not([display="true"])')) {
       equation.classList.remove("icl-wide");
+      equation.style.fontSize = "";
       equation.removeAttribute("tabindex");
       let block = equation.parentElement;
       while (/^(inline|contents)/.test(getComputedStyle(block).display)) block = block.parentElement;
       if (block.clientWidth && equation.offsetWidth > block.clientWidth) wide.push(equation);
     }
     for (const equation of wide) {
+      const block = equation.closest("p, li, dd, td, figcaption, div"), size = block.clientWidth / equation.offsetWidth - 0.02;
+      equation.style.fontSize = size > 0.85 ? `${100 * size}%` : "";
+      if (size > 0.85) continue;
       equation.classList.add("icl-wide");
       equation.tabIndex = 0;
     }

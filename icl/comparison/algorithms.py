@@ -159,14 +159,14 @@ def _newton(q: Questions) -> np.ndarray:
 
 def _gd_answers(q: Questions, k: int, eta: float) -> np.ndarray:
     left = (1 - eta * q.prefixes.eigenvalues) ** k
-    return (q.prefixes.inverse_weights * (1 - left)).sum(-1)
+    return np.vecdot(q.prefixes.inverse_weights, 1 - left)
 
 
 def _newton_answers(q: Questions, k: int, alpha: float) -> np.ndarray:
     e = alpha * q.prefixes.eigenvalues**2
     for _ in range(k):
         e = e * (2 - e)  # as prefixes.newton, for one count, and for any alpha: a search looks beyond the range too
-    return (q.prefixes.inverse_weights * e).sum(-1)
+    return np.vecdot(q.prefixes.inverse_weights, e)
 
 
 def _gd_name(k: int, eta: float) -> str:

@@ -33,11 +33,10 @@ def distances(comparison: Comparison, *, name: str = "distances", method: str = 
         figure, axis = canvas(height=0.42 * len(rows) + 0.9)
         for k, row in enumerate(rows):
             colour = COLOURS[_FAMILY[row.key]]
-            axis.plot([_FLOOR, shown[k]], [k, k], color=colour, linewidth=1.2, alpha=0.5)
+            axis.plot([_FLOOR, shown[k]], [k, k], color=colour, linewidth=1.2, alpha=0.8)
             axis.errorbar(shown[k], k, xerr=min(5 * errors[k], 0.9 * shown[k]), fmt="o" if means[k] >= _FLOOR else "<",
                           color=colour, markersize=6, linewidth=1.6)  # fmt: skip
         axis.set_yticks(range(len(rows)), [drawn(row.name) for row in rows], fontsize=9)
-        axis.get_yticklabels()[rows.index(comparison.named)].set_fontsize(10.5)
         axis.set(xscale="log", xlim=(_FLOOR / 1.3, 12), xlabel="difference of answers, share of their size")
         _percent(axis.xaxis, [0.001, 0.1, 10])  # more would touch each other in a narrow column
     columns = {"distance": means, "stderr": errors}

@@ -105,7 +105,8 @@ class Comparison:
 
     def _cells(self, row: Row) -> tuple[str, ...]:
         steps = f" [{row.interval[0]}, {row.interval[1]}]" if row.interval and row.interval[0] < row.interval[1] else ""
-        similar = [f"{row.similarity.mean:.4f}", *([f"{row.late.mean:.4f}"] if self.split else [])]
+        cosines = (row.similarity, row.late) if self.split else (row.similarity,)
+        similar = [f"{cosine.mean:.4f}".replace("-", "−") for cosine in cosines]
         exact = "–" if math.isnan(row.exact) else f"{row.exact:.4g}".replace("inf", "∞")
         return (row.name + steps, share(row.distance), pair(row.risk), exact, *similar, self._told(row))
 

@@ -6,7 +6,7 @@ from icl.parameters import Parameters
 from press.pages.reading import title
 
 # `make pdf` puts a link in the place of this sentence once the file is there.
-PDF_MISSING = "The PDF of this build was not made; <code>make pdf</code> makes it and puts its link here."
+PDF_MISSING = 'The PDF of this build was not made; <code class="docutils literal">make pdf</code> makes and links it.'
 PDF_LINK = '<a href="../icl.pdf" download>The whole book as a PDF</a>, with contents, page numbers and live links.'
 _ELSEWHERE = {
     "launch": "Every notebook also opens on Colab and Binder, from the rocket at the top of its page.",
@@ -22,7 +22,7 @@ def notebooks(address: str | None) -> str:
         path = f"notebooks/{chapter.name}.ipynb"
         row = [
             f"{chapter.number}. {title(chapter.name)}",
-            f'<a href="../_sources/{path}" download>{chapter.name}.ipynb</a>',
+            f'<a href="../_sources/{path}" download><code class="docutils literal">{chapter.name}.ipynb</code></a>',
             f'<a href="../data/{chapter.name}/{chapter.name}.json" download>JSON</a>',
         ]
         if address:

@@ -39,7 +39,7 @@ def _headlines(run: FinishedRun):
 def _row(chapter: FinishedChapter, claim: Claim, text: str) -> str:
     where = f'<a href="{cell_address(chapter.name, claim)}">{said(text)}</a>'
     source = f'<span class="icl-statement">{html.escape(claim.source)}</span>'
-    verdict = f'<a class="icl-verdict" href="{card_address(claim.id)}">{verdict_mark(claim)}</a>'
+    verdict = f'<a href="{card_address(claim.id)}">{verdict_mark(claim)}</a>'
     mark = f"<br>{CARRIED}" if claim.id in chapter.carried else ""
     digits = said(claim.reason) if claim.verdict == NOT_RUN else f"{predicted_text(claim)} · {measured_text(claim)}"
     return f"<tr><td>{where}<br>{source}</td><td>{strip(claim)}{digits}</td><td>{verdict}{mark}</td></tr>"

@@ -85,7 +85,7 @@ def _asked(guess: Guess, claim: Claim) -> str:
 
 def _found(claim: Claim) -> str:
     """The formula's number, the measured one with its error, and the verdict, which leads to the claim's card."""
-    verdict = f'<a class="icl-verdict" href="{card_address(claim.id, "../book/claims.html")}">{verdict_mark(claim)}</a>'
+    verdict = f'<a href="{card_address(claim.id, "../book/claims.html")}">{verdict_mark(claim)}</a>'
     says = "The formula says" if claim.relation == "equal" else "The claim is"
     but = "but " if claim.verdict == FAILS else ""
     keys = [f'<span class="key {name}"></span>' for name in ("formula", "measured")]

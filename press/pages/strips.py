@@ -18,6 +18,8 @@ CARRIED = '<span class="icl-carried">carried</span>'
 _SET = {  # pattern → markup, again and again until nothing changes: exponents in exponents
     r"`([^`]+)`": r"<code>\1</code>",
     r"(?<=\d)e-(?=\d)": "e−",
+    r" (?=[=±] )|(?<= [=±]) |(?<=\N{NO-BREAK SPACE}[=±]) ": "\N{NO-BREAK SPACE}",  # what it equals on the same line
+    r"(?<=[|)⁺])(?=²)": "\N{WORD JOINER}",
     r"(?<![A-Za-z0-9_.])([A-Za-zα-ωΑ-Ω])_([A-Za-z0-9]+)": r"\1<sub>\2</sub>",
     r"\^\(([^()]*)\)": r"<sup>\1</sup>",
     r"\^(½|\w)": r"<sup>\1</sup>",

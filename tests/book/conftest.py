@@ -1,6 +1,7 @@
 """The built book, and a browser on it."""
 
 import os
+from collections.abc import Mapping
 
 import pytest
 from browser import DEVICES, HOW_TO_GET_ONE, alone, chromium, ready
@@ -26,8 +27,24 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def soups():
-    """Every page of the table of contents, parsed, by name."""
-    return {page: BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser") for page in pages()}
+    """Every page of the table of contents, by name; parsed when it is asked for."""
+    return _Soups()
+
+
+class _Soups(Mapping):
+    def __init__(self):
+        self.parsed = {}
+
+    def __getitem__(self, page):
+        if page not in self.parsed:
+            self.parsed[page] = BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+        return self.parsed[page]
+
+    def __iter__(self):
+        return iter(pages())
+
+    def __len__(self):
+        return len(pages())
 
 
 @pytest.fixture(scope="session")

@@ -37,19 +37,25 @@ _WATCH_SHIFTS = """
 _THIN_OUT = """() => {
   const seen = new Set();
   const first = (kind) => !seen.has(kind) && !!seen.add(kind);
-  const alike = [...document.querySelectorAll("pre span[class]:not(.icl-line)")].filter((token) => {
-    const kind = token.className + getComputedStyle(token.closest("pre")).backgroundColor;
+  const code = "pre span[class]:not(.icl-line), dt.sig > :not(a), dt.sig > :not(a) *";
+  const alike = [...document.querySelectorAll(code)].filter((token) => {
+    const kind = token.className + getComputedStyle(token.closest("pre, dt")).backgroundColor;
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
     return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
   });
-  const many = ".icl-card, .icl-claims details, tbody tr, article dl.py, nav li li";
+  const widest = new Set(); // line of its block, by which that scrolls
+  for (const block of document.querySelectorAll("pre:has(.icl-line)")) {
+    const lines = [...block.querySelectorAll(".icl-line")];
+    widest.add(lines.reduce((a, b) => (b.textContent.length > a.textContent.length ? b : a)));
+  }
+  const many = "pre .icl-line, .icl-card, .icl-claims details, tbody tr, article dl.py, nav li li";
   const plain = "article li, article p:not(.icl-links), article div.cell"; // links let a figure scroll
   const rows = [...document.querySelectorAll(`${many}, ${plain}`)].filter((row) => {
     const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg, pre"));
     const kinds = new Set([row, ...parts].map((e) => e.tagName + e.className + (e.getAttribute("role") ?? "")));
     const { color, backgroundColor } = getComputedStyle(row);
     const kind = color + backgroundColor + [...kinds].sort().join();
-    return (row.matches(many) || !row.querySelector("[id]")) && !first(kind);
+    return (row.matches(many) || !row.querySelector("[id]")) && !widest.has(row) && !first(kind);
   });
   const formulas = [...document.querySelectorAll("mjx-container")].filter(
     (e) => !first(e.getAttribute("tabindex") + e.getAttribute("display") + getComputedStyle(e).color)

@@ -14,7 +14,6 @@ from press.layout import HTML, WorkflowError
 from press.pages.downloads import PDF_MISSING
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
-_DRAWING = re.compile(r'<svg class="icl-figure.*?</svg>', flags=re.S)
 PAGES = ["book/map", "book/notation", "book/take_along"]  # beside the front page
 
 
@@ -38,11 +37,14 @@ def printed(browser, tmp_path_factory):
 
 
 def _less_to_read(source):
-    """Without the drawings and the reference of pages that are not printed: a minute of Sphinx and of the parser."""
+    """Of pages that are not printed only the prose and its numbers: a minute of Sphinx and of the parser."""
     for path in (source / "notebooks").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
-        for data in (output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])):
-            data |= {kind: _DRAWING.sub("", text) for kind, text in data.items() if kind.endswith("text/html")}
+        for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+            cell.source = ""
+            cell.outputs = [output for output in cell.outputs if "scrapbook" in output.get("metadata", {})]
+            for output in cell.outputs:
+                output["data"] |= {kind: "" for kind in output["data"] if kind.endswith("text/html")}
         nbformat.write(notebook, path)
     (source / "generated" / "reference.md").write_text("", encoding="utf-8")
     return source

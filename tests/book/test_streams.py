@@ -5,7 +5,7 @@ import pytest
 
 from icl.chapters import CHAPTERS, read_ledger
 from icl.chapters.mlp_benefit import table1
-from icl.chapters.trained_transformers import recipes
+from icl.chapters.trained_transformers import recipes, weights
 from icl.randomness import entropy
 from press.layout import run_folder
 
@@ -20,7 +20,7 @@ def test_no_two_streams_of_the_book_are_alike():
             seed = entropy(chapter, ledger["parameters"]["seed"], *key)
             generators[chapter, *key] = np.random.default_rng(seed)
     for seed in sorted({seed for _, seed in recipes.SHIPPED}):
-        generators |= {("a shipped training", seed, k): rng for k, rng in enumerate(recipes.generators(seed))}
+        generators |= {("a shipped training", seed, k): rng for k, rng in enumerate(weights.generators(seed))}
     for id in table1.ENTRIES:
         for seed in (None, *table1.runs().get(id, {})):
             generators |= {

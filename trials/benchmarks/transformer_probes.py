@@ -11,13 +11,13 @@ import numpy as np
 import torch
 
 from icl import probes
-from icl.chapters.trained_transformers import probing, recipes
+from icl.chapters.trained_transformers import probing, recipes, weights
 
 
 def setting():
     """The shipped base model with 1024 prompts to fit on and 2048 to test on, ten queries each."""
     recipe = recipes.RECIPES["base"]
-    model, _ = recipes.load_model(recipes.FOLDER, recipe, 0)
+    model, _ = weights.load_model(weights.FOLDER, recipe, 0)
     rng = np.random.default_rng(0)
     train = probing.Queries.draw(recipe, probing.TRAIN, rng)
     return model, train, probing.Queries.draw(recipe, probing.TEST, rng)

@@ -41,7 +41,7 @@ def _slice(axis, r, g, d, n, sigma2):
         bends_down = np.linalg.eigvalsh(scalar_flow.hessian_one_covariate(R, G, n, sigma2))[..., 0]
         axis.contourf(R, G, bends_down, levels=[-np.inf, 0], colors=[INK], alpha=0.1)
     lines = axis.contour(R, G, excess, levels=LEVELS, colors=[INK], linewidths=0.6, alpha=0.6)
-    axis.clabel(lines, fontsize=7, fmt="%g")
+    axis.clabel(lines, [level for level in LEVELS if level >= 0.1], fontsize=9, fmt="%g")
     axis.plot(0, target, "*", color=INK, markersize=11, zorder=5)
     return excess
 

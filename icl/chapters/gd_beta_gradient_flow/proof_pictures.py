@@ -12,7 +12,8 @@ def task_space(X: np.ndarray, y: np.ndarray, start: np.ndarray, Gamma: np.ndarra
     origin, best = np.zeros(2), np.linalg.lstsq(X, y)[0]
     points = {"zero": origin, "from_zero": step(origin), "start": start, "from_start": step(start), "squares": best}
     low, high = (bound(list(points.values()), axis=0) for bound in (np.min, np.max))
-    grid = [np.linspace(a - 0.7, b + 0.7, 81) for a, b in zip(low, high, strict=True)]
+    room = np.ptp([low, high])  # the picture shows more where its room has another shape
+    grid = [np.linspace(a - room, b + room, 161) for a, b in zip(low, high, strict=True)]
     plane = np.stack(np.meshgrid(*grid), axis=-1)
     error = ((plane @ X.T - y) ** 2).mean(-1)
     looks = {
@@ -32,7 +33,9 @@ def task_space(X: np.ndarray, y: np.ndarray, start: np.ndarray, Gamma: np.ndarra
             marker = "*" if name == "squares" else "o"
             axis.plot(*points[name], marker, color=COLOURS[colour], markersize=13 if marker == "*" else 7)
             axis.annotate(words, points[name], xytext=where, textcoords="offset points", fontsize=10)
-        axis.set(xlabel="first coordinate of the task", ylabel="second", aspect="equal")
+        axis.set(xlabel="first coordinate of the task", ylabel="second")
+        axis.set(xlim=(low[0] - 0.7, high[0] + 0.7), ylim=(low[1] - 0.7, high[1] + 0.7))
+        axis.set_aspect("equal", adjustable="datalim")  # fills its room, and leaves its labels theirs
     columns = {axis_name: np.array([point[k] for point in points.values()]) for k, axis_name in enumerate(("x", "y"))}
     alt = (
         "The plane of tasks. An arrow from zero and an arrow from the mean task, each one step long, and a star where"

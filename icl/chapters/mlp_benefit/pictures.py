@@ -12,7 +12,7 @@ from icl.search import Restarts
 from icl.theory import bayes_risk
 from icl.theory import mlp_benefit as theory
 
-SHADES = (0.45, 0.7, 1.0)
+SHADES = (0.6, 0.8, 1.0)
 
 
 def lengths_shown(n: int) -> list[int]:
@@ -26,17 +26,18 @@ def gap(parameters: Parameters, measured: np.ndarray) -> Figure:
     sizes = np.geomspace(0.1, 1000, 81)
     ns = np.unique(np.geomspace(1, max(1000, 8 * n), 41).round().astype(int))
     columns, by_n = {"beta_norm": sizes}, (0.1, 3.0, 100.0)
+    look = lambda shade: dict(color=COLOURS["attention_only"], alpha=shade, linewidth=2.2 * shade)
     with style():
         figure, (left, right) = canvas(1, 2, height=3.6, sharey=True)
         for shade, m in zip(SHADES, lengths_shown(n), strict=False):
             attention, step = scaled_gap(d, m, sigma2, sizes), scaled_upper_bound(d, m, sigma2, sizes)
-            left.plot(sizes, attention, color=COLOURS["attention_only"], alpha=shade, label=f"$n={m}$")
+            left.plot(sizes, attention, label=f"$n={m}$", **look(shade))
             left.plot(sizes, step, color=COLOURS["gd"], alpha=shade, linewidth=1.2, linestyle="--")
             columns |= {f"gap_n{m}": attention, f"upper_n{m}": step}
         columns["n"] = ns
         for shade, size in zip(SHADES, by_n, strict=True):
             curve = np.array([scaled_gap(d, int(m), sigma2, size) for m in ns])
-            right.plot(ns, curve, color=COLOURS["attention_only"], alpha=shade, label=f"$\\|\\beta^*\\|={size:g}$")
+            right.plot(ns, curve, label=f"$\\|\\beta^*\\|={size:g}$", **look(shade))
             columns[f"gap_beta{size:g}"] = curve
         left.plot(measured[:, 0], measured[:, 2], "o", color=COLOURS["trained_exact"], zorder=4, label="L-BFGS")
         for axis in (left, right):
@@ -78,7 +79,7 @@ def training_curves(law: PromptLaw, attention: Trainings, block: Trainings) -> F
         named = {"attention_only": ("without MLP", attention), "block": ("with MLP", block)}
         for (key, (label, runs)), floor in zip(named.items(), floors, strict=True):
             for k, run in enumerate(runs.sampled):
-                axis.plot(steps[kept], run.curve[kept], color=COLOURS[key], linewidth=0.8, alpha=0.45)
+                axis.plot(steps[kept], run.curve[kept], color=COLOURS[key], linewidth=0.8, alpha=0.7)
                 columns[f"{key}_sampled_{k}"] = run.curve[kept]
             axis.plot(steps[kept], runs.exact.curve[kept], color=COLOURS[key], label=label)
             columns[f"{key}_exact"] = runs.exact.curve[kept]

@@ -1,6 +1,7 @@
 """Chapter 4's pictures of prompts: one worked by hand, and what attention estimates over many."""
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
@@ -73,6 +74,7 @@ def number_one(one_head: np.ndarray, many_heads: np.ndarray) -> Figure:
             columns[name.replace(" ", "_")] = density
         axis.axvline(1, color=COLOURS["block"], linewidth=2.5, label="the block: always 1")
         axis.set(xlabel="estimate of the number one", ylabel="density over prompts", xlim=(0, 2.5), ylim=(0, None))
+        axis.yaxis.set_major_locator(MaxNLocator(4))  # fewer decimals: the label keeps its room
         axis.legend(fontsize=9)
     alt = (
         "Densities over prompts of attention's estimate of the number one: wide with its mode below 1 for one head,"

@@ -32,7 +32,7 @@ def explorable(parameters: Parameters) -> Explorable:
         "nonlinear_targets",
         CONTROLS,
         (
-            "The best step against the context length, for the chosen target and, pale, for the nine others.",
+            "The best step against the context length, for the chosen target and, faint, for the nine others.",
             "The least risk against the context length: noise, what is not linear, and what more examples remove.",
         ),
         {

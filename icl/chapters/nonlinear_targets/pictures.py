@@ -107,10 +107,9 @@ def views(shown: list[View]) -> Figure:
         figure, axes = canvas(2, 3, height=4.6, sharex=True)
         for axis, view in zip(axes.flat, shown, strict=True):
             axis.plot(view.t, view.target, color=INK, linewidth=1.5)
-            for n, line, alpha in zip(
-                view.lengths, view.predictions, np.linspace(0.3, 1, len(view.lengths)), strict=True
-            ):
-                axis.plot(view.t, line, color=COLOURS["gd"], alpha=alpha, linewidth=1.3, label=f"$n = {n}$")
+            shades = np.linspace(0.6, 1, len(view.lengths))
+            for n, line, alpha in zip(view.lengths, view.predictions, shades, strict=True):
+                axis.plot(view.t, line, color=COLOURS["gd"], alpha=alpha, linewidth=1.8 * alpha, label=f"$n = {n}$")
                 columns[f"{view.family.name}_{n}"] = line
             columns[f"{view.family.name}_target"] = view.target
             axis.set(title=view.family.formula, xlim=(-3, 3))

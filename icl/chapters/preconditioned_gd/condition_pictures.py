@@ -19,7 +19,7 @@ def adam_against_condition(conditions, excess_percent, runs: list[Training], flo
     curves = [np.add.reduceat(run.curve, edges[:-1]) / np.diff(edges) for run in runs]
     with style():
         figure, (left, right) = canvas(1, 2, height=3.2)
-        for condition, curve, alpha in zip(conditions, curves, np.linspace(0.35, 1, len(runs)), strict=True):
+        for condition, curve, alpha in zip(conditions, curves, np.linspace(0.6, 1, len(runs)), strict=True):
             left.plot(middles, curve, color=COLOURS["trained_sampled"], alpha=alpha, label=f"{condition:g}")
         left.legend(title="condition number", fontsize=9, title_fontsize=9, loc="upper right", ncols=2)
         left.axhline(floor, color=COLOURS["preconditioned"], linestyle="--", linewidth=1.4)

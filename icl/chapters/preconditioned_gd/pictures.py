@@ -30,7 +30,7 @@ def one_prompt(H: np.ndarray, w: np.ndarray, steps: dict[str, np.ndarray], tips:
                 axis.plot(*(centre[:, None] + size * radius * root @ rounds), color=INK, linewidth=0.8, alpha=0.45)
             for kind, step in steps.items():
                 end = root @ step
-                axis.plot(*(tips[kind] @ root).T, ".", color=COLOURS[kind], markersize=2.5, alpha=0.35, zorder=1)
+                axis.plot(*(tips[kind] @ root).T, ".", color=COLOURS[kind], markersize=2.5, alpha=0.6, zorder=1)
                 arrow = dict(arrowstyle="-|>", color=COLOURS[kind], linewidth=2, shrinkA=0, shrinkB=0)
                 axis.annotate("", end, (0, 0), arrowprops=arrow)
                 columns |= {f"{kind}_step{tag}": end}

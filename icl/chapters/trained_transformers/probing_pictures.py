@@ -13,7 +13,7 @@ def training_curves(records: dict[str, dict]) -> Figure:
     columns, ends = {}, []
     with style():
         figure, axis = canvas(height=3.4)
-        for shade, (label, record) in zip(np.linspace(1, 0.4, len(records)), records.items(), strict=True):
+        for shade, (label, record) in zip(np.linspace(1, 0.6, len(records)), records.items(), strict=True):
             curve = np.array(record["curve"])
             steps = record["recipe"]["schedule"]["steps"] * (np.arange(len(curve)) + 0.5) / len(curve)
             axis.plot(steps, curve, color=MODEL, alpha=shade, label=label)

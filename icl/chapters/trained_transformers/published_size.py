@@ -1,6 +1,6 @@
 """The published transformer, at its own size: is it trained, and how similar are its errors to Newton's?"""
 
-from icl.chapters.trained_transformers import probing, recipes
+from icl.chapters.trained_transformers import probing, recipes, weights
 from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate, NotRun
 from icl.randomness import Streams
@@ -15,7 +15,7 @@ def why_not(profile: str) -> NotRun | None:
     if profile != "paper":
         return NotRun("needs the paper profile and a model trained for 500,001 steps on a CUDA GPU")
     try:
-        recipes.load_model(recipes.FOLDER, recipes.RECIPES["published"], 0)
+        weights.load_model(weights.FOLDER, recipes.RECIPES["published"], 0)
     except InputError as error:
         return NotRun(f"{error} (on a machine with a CUDA GPU: `{COMMAND}`, until it is done)")
     return None

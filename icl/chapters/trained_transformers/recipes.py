@@ -1,34 +1,28 @@
 """Chapter 7's trainings, by name: which model, on which prompts, for how long; each ends as a small checkpoint.
 
 The models of this chapter take minutes to train, so the book carries their weights. A recipe fixes everything that a
-training depends on; `train_recipe` runs it, `load_model` reads the result back and refuses anything else.
+training depends on; `weights.py` runs it and reads the result back.
 """
 
 import json
 import math
-import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import torch
 
-from icl import checkpoints, training
 from icl.chapters.trained_transformers.sequence_laws import LAWS, Curriculum
-from icl.checkpoints import FOLDER, STATES
 from icl.files import json_number
 from icl.models.decoder import Decoder, DecoderConfig
 from icl.models.encoder import Encoder, EncoderConfig
 from icl.models.lstm import LSTM, LSTMConfig
 from icl.models.pair_decoder import PairDecoder, PairDecoderConfig
 from icl.optimisers import Schedule
-from icl.validation import InputError, check_count
+from icl.settling import Plan
+from icl.validation import InputError
 
 D, N, QUERIES = 5, 10, 10
-SLICE = 500  # steps between two saves
-REPLAYED = 20  # first losses that a checkpoint records
-TEST_PROMPTS = 4096
 
 Config = EncoderConfig | LSTMConfig | DecoderConfig | PairDecoderConfig
 MODELS = {EncoderConfig: Encoder, LSTMConfig: LSTM, DecoderConfig: Decoder, PairDecoderConfig: PairDecoder}
@@ -37,9 +31,22 @@ MODELS = {EncoderConfig: Encoder, LSTMConfig: LSTM, DecoderConfig: Decoder, Pair
 _LATER = ("curriculum", "full_context")
 
 
+def _as_recorded(schedule: Schedule | Plan) -> dict:
+    if isinstance(schedule, Plan):
+        return asdict(schedule)
+    # What came later stands in the records of those trainings only that use it: older checkpoints stay readable.
+    later = ("warm_up", "decay_from", "muon")
+    values = {key: json_number(getattr(schedule, key)) for key in ("steps", "learning_rate", "clip")}
+    return values | {
+        key: getattr(schedule, key) for key in later if getattr(schedule, key) != getattr(Schedule(1, 1.0), key)
+    }
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A training, whole: model, law of the sequences, n, queries a context, batch, the schedule of Adam and Muon.
+
+    A Schedule has a fixed number of steps, a Plan goes on until a stretch no longer helps.
 
     An encoder answers `queries` queries after a context of n examples, or, with `all_lengths`, of 1 … n examples, one
     length a batch; LSTM and decoders answer at each of n + 1 positions of one sequence, of fewer and in fewer
@@ -54,19 +61,16 @@ class Recipe:
     queries: int = QUERIES
     all_lengths: bool = False
     batch: int = 32
-    schedule: Schedule = Schedule(20_000, 2e-3, 1.0)
+    schedule: Schedule | Plan = Schedule(20_000, 2e-3, 1.0)
     curriculum: Curriculum | None = None
     full_context: int = 0
 
     def configuration(self) -> dict:
         """Everything that the trained weights depend on but the seed, as JSON-able values."""
         values = {key: value for key, value in asdict(self).items() if key not in ("schedule", *_LATER)}
-        schedule = {key: json_number(getattr(self.schedule, key)) for key in ("steps", "learning_rate", "clip")}
-        # What came later stands in the records of those trainings only that use it: older checkpoints stay readable.
-        schedule |= {key: getattr(self.schedule, key) for key in ("warm_up", "decay_from", "muon")
-                     if getattr(self.schedule, key) != getattr(Schedule(1, 1.0), key)}  # fmt: skip
+        values |= {"schedule": _as_recorded(self.schedule)}
         values |= {key: asdict(self)[key] for key in _LATER if getattr(self, key)}
-        values |= {"kind": MODELS[type(self.model)].__name__.lower(), "schedule": schedule}
+        values |= {"kind": MODELS[type(self.model)].__name__.lower()}
         return json.loads(json.dumps(values))  # tuples become lists, as they do in a file
 
     def build(self, rng: np.random.Generator) -> torch.nn.Module:
@@ -108,22 +112,27 @@ def _pairs(steps: int, muon: float) -> Schedule:
 UNIT = math.sqrt(20)  # √(E y²) of the linear law at d = 20
 SMALL = PairDecoderConfig(layers=6, heads=4, width=128, label_unit=UNIT)
 LARGE = dict(n=40, batch=64, queries=20, full_context=1_200)
-SHORT, LADDER = Schedule(10_000, 2e-3, 1.0), Schedule(6_000, 2e-3, 1.0)
+SETTLED = Plan(2e-3, None, stretch=4_000, most=8, decay=0.5)
+LADDER = Plan(2e-3, None, stretch=2_000, most=6, decay=0.5)
+LADDERS = {(d, w): f"width_{w}_d{d}" for d in (3, 10) for w in (4, 8, 16)}  # of dimension and width
 RECIPES = {
     recipe.name: recipe
     for recipe in (
         Recipe("base"),
         Recipe("all_lengths", all_lengths=True),
-        Recipe("lstm", LSTMConfig(D), queries=1, schedule=Schedule(30_000, 2e-3, 1.0)),
-        Recipe("ill_conditioned", law="ill_conditioned", schedule=SHORT),
-        Recipe("noisy", law="noisy", schedule=SHORT),
-        Recipe("relu_network", law="relu_network", schedule=SHORT),
-        # heads of size 8 throughout, so that a wider model has more of them
-        *(Recipe(f"width_{w}", EncoderConfig(D, heads=w // 8, width=w), schedule=LADDER) for w in (8, 16, 32, 64)),
-        # the same ladder in other dimensions, n = 2d; not shipped
+        Recipe("lstm", LSTMConfig(D), queries=1, schedule=SETTLED),
+        Recipe("ill_conditioned", law="ill_conditioned", schedule=SETTLED),
+        Recipe("noisy", law="noisy", schedule=SETTLED),
+        Recipe("relu_network", law="relu_network", schedule=SETTLED),
+        # heads of size 8, of all of it where that is less, so that a wider model has more of them
         *(
-            Recipe(f"width_{w}_d{d}", EncoderConfig(d, heads=w // 8, width=w), n=2 * d, schedule=LADDER)
-            for d in (3, 10) for w in (8, 16, 32, 64)
+            Recipe(f"width_{w}", EncoderConfig(D, heads=w // 8, width=w), schedule=LADDER)
+            for w in (8, 16, 32, 64)
+        ),
+        # the ladder's lower end in other dimensions, n = 2d
+        *(
+            Recipe(name, EncoderConfig(d, heads=max(1, w // 8), width=w), n=2 * d, schedule=LADDER)
+            for (d, w), name in LADDERS.items()
         ),
         # as published; wants a GPU
         Recipe(
@@ -142,10 +151,10 @@ RECIPES = {
         ),
     )
 }  # fmt: skip
-# What the book ships: two recipes at three seeds, the rest at one. No seed was chosen.
-THREE_SEEDS = ("base", "all_lengths")
-SHIPPED = [(name, 0) for name in RECIPES if RECIPES[name].n == N]
-SHIPPED += [(name, seed) for name in THREE_SEEDS for seed in (1, 2)]
+# What the book ships: some recipes at three seeds, the rest of d = 5 at one. No seed was chosen.
+THREE_SEEDS = ("base", "all_lengths", *LADDERS.values())
+SHIPPED = [(name, 0) for name in RECIPES if RECIPES[name].n == N and name not in THREE_SEEDS]
+SHIPPED += [(name, seed) for name in THREE_SEEDS for seed in (0, 1, 2)]
 
 
 def check_recipe(name: str) -> Recipe:
@@ -153,108 +162,3 @@ def check_recipe(name: str) -> Recipe:
     if name not in RECIPES:
         raise InputError(f"there is no recipe {name!r}; recipes: {', '.join(RECIPES)}.")
     return RECIPES[name]
-
-
-def checkpoint_name(recipe: str, seed: int) -> str:
-    """The file of a trained recipe."""
-    return f"{recipe}-seed{seed}.safetensors"
-
-
-def generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """Of a training's weights and sequences, and of its test."""
-    return np.random.default_rng([check_count("seed", seed, least=0), 60]), np.random.default_rng([seed, 61])
-
-
-def train_recipe(
-    recipe: Recipe,
-    seed: int,
-    folder: Path,
-    *,
-    state: Path | None = None,
-    minutes: float = math.inf,
-    device: str = "cpu",
-) -> Path | None:
-    """Train and write the checkpoint (weights and record) into `folder`; returns its path.
-
-    `state` is the file in which a killed run goes on; with it, a run of more than so many `minutes` stops, saved, and
-    None is returned. Weights are stored in float16, which no test error notices. Raises InputError as `training.train`.
-    """
-    rng, test = generators(seed)
-    model = recipe.build(rng).to(device)
-    loss, label = recipe.loss(model, rng), f"{recipe.name}, seed {seed}"
-    curve = training.train(
-        model, loss, recipe.schedule, rng=rng, checkpoint=state, every=SLICE, minutes=minutes, label=label
-    )
-    if math.isnan(curve[-1]):
-        return None
-    model.eval()
-    record = {
-        "recipe": recipe.configuration(),
-        "seed": seed,
-        "first_losses": curve[:REPLAYED].tolist(),
-        "curve": training.thinned(curve),
-        "test_error": tested(recipe, model, test),
-        "made_with": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
-        | {"machine": f"{platform.machine()}, {device}, {torch.get_num_threads()} thread(s)"},
-    }
-    weights = {name: value.cpu().half() for name, value in model.state_dict().items()}
-    return checkpoints.save(folder / checkpoint_name(recipe.name, seed), weights, record)
-
-
-def tested(recipe: Recipe, model: torch.nn.Module, rng: np.random.Generator) -> float:
-    """Mean squared error on fresh sequences, over queries or positions alike."""
-    with torch.no_grad():
-        parts = [recipe.squared_errors(model, rng, 512).double().mean().item() for _ in range(TEST_PROMPTS // 512)]
-    return float(np.mean(parts))
-
-
-def load_model(folder: Path, recipe: Recipe, seed: int) -> tuple[torch.nn.Module, dict]:
-    """The trained model, float32, and its record.
-
-    Raises InputError, naming file and reason, for a file that is not intact or not this recipe and seed.
-    """
-    path = folder / checkpoint_name(recipe.name, seed)
-    tensors, record = checkpoints.load(path)
-    wanted = recipe.configuration()
-    found = record.get("recipe") if isinstance(record, dict) else None
-    if found != wanted or record.get("seed") != seed:
-        differing = [key for key in wanted if not isinstance(found, dict) or found.get(key) != wanted[key]] or ["seed"]
-        raise InputError(
-            f"{path} holds another configuration than recipe {recipe.name!r}, seed {seed} (it differs in"
-            f" {', '.join(differing)}); train it with `python -m icl train {recipe.name} --seed {seed}`."
-        )
-    model = recipe.build(np.random.default_rng(0))
-    expected = {name: value.shape for name, value in model.state_dict().items()}
-    if {name: tensor.shape for name, tensor in tensors.items()} != expected:
-        raise InputError(f"{path} does not hold the weights of recipe {recipe.name!r}; delete it and train again.")
-    model.load_state_dict(tensors)  # float16 becomes float32
-    return model.eval(), record
-
-
-def standard(recipe: Recipe) -> Recipe:
-    """The same recipe at a quarter of its steps: what the standard profile retrains, with seeds of its own."""
-    return replace(recipe, schedule=replace(recipe.schedule, steps=max(1, recipe.schedule.steps // 4)))
-
-
-def model_of(name: str, run: int, profile: str, seed: int) -> tuple[torch.nn.Module, dict]:
-    """Run 0, 1, … of a recipe: shipped weights and their record, or, at the standard profile, trained now.
-
-    There the seeds are seed + 10, seed + 11, …, none of them shipped; a training that was killed goes on.
-    """
-    recipe = check_recipe(name)
-    if profile != "standard":
-        return load_model(FOLDER, recipe, run)
-    recipe, seed, folder = standard(recipe), seed + 10 + run, STATES / "standard"
-    try:
-        return load_model(folder, recipe, seed)
-    except InputError:
-        train_recipe(recipe, seed, folder, state=folder / f"{checkpoint_name(name, seed)}.state")
-    return load_model(folder, recipe, seed)
-
-
-def replay(recipe: Recipe, seed: int) -> np.ndarray:
-    """The first losses of the training, run again from its seed: (REPLAYED,)."""
-    rng, _ = generators(seed)
-    model = recipe.build(rng)
-    loss, label = recipe.loss(model, rng), f"{recipe.name}, replayed"
-    return training.train(model, loss, recipe.schedule, until=REPLAYED, label=label)[:REPLAYED]

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -162,10 +163,10 @@ def least_squares_errors(test: Positions) -> np.ndarray:
     return ((prefixes.least_squares(test.prefixes) - test.answers) ** 2).mean(0)
 
 
-def worst_ratio(found: list[Estimate]) -> float:
-    """The largest ratio of an error to the one before it in a list."""
-    means = np.array([estimate.mean for estimate in found])
-    return float((means[1:] / means[:-1]).max())
+def worst_ratio(found: list[np.ndarray], rng: np.random.Generator) -> Estimate:
+    """The largest ratio of an error to the one before it, of residuals (P, R) of several models on the same prompts."""
+    worst = max(pairwise(found), key=lambda pair: errors(pair[1]).mean() / errors(pair[0]).mean())
+    return ratio(worst[1], worst[0], rng)
 
 
 def ratio(above: np.ndarray, below: np.ndarray, rng: np.random.Generator) -> Estimate:

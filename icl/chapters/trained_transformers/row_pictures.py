@@ -25,7 +25,7 @@ def by_examples(transformer: np.ndarray, lstm: np.ndarray, least_squares: np.nda
         figure, axes = canvas(1, 2, height=3.7, sharey=True)
         for axis, (name, table) in zip(axes, {"transformer": transformer, "LSTM": lstm}.items(), strict=True):
             for layer, curve in enumerate(table, 1):
-                share = 0.25 + 0.75 * layer / len(table)
+                share = 0.55 + 0.45 * layer / len(table)
                 axis.plot(examples, curve, color=MODEL, alpha=share, linewidth=1.5, marker=".", markersize=4)
                 columns[f"{name}_layer_{layer}"] = curve
             for layer in (1, len(table)):

@@ -1,19 +1,18 @@
 """Chapter 7's remaining rows of Fu et al. (2024): errors by number of examples, LSTM layers, forgetting, widths."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import torch
 
 from icl import probes
-from icl.chapters.trained_transformers import recipes
+from icl.chapters.trained_transformers import recipes, weights
 from icl.chapters.trained_transformers.probing import DRAWS, Positions, Queries
 from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate, NotRun
 from icl.models.lstm import LSTM
-from icl.validation import InputError
 
-DIMENSIONS, WIDTHS = (3, 10), (8, 16, 32, 64)
 ENOUGH = 0.01  # of the error of answering 0
 
 
@@ -72,25 +71,47 @@ def last_states(found: Study, prompts: Queries) -> tuple[np.ndarray, np.ndarray]
         return found.models[0].norm(prompts.states(found.models[0])[-1]).double().numpy(), prompts.answers
 
 
-def sufficient_width(d: int, profile: str, seed: int) -> float:
-    """The least of WIDTHS whose test error is at most ENOUGH of d; infinite if none is. InputError without weights."""
-    found = {w: recipes.model_of(f"width_{w}_d{d}", 0, profile, seed)[1]["test_error"] for w in WIDTHS}
-    return min((w for w, error in found.items() if error <= ENOUGH * d), default=np.inf)
+def sufficient_width(widths: Sequence[int], shares: Sequence[float]) -> float:
+    """The width at which the error falls to ENOUGH of that of answering 0: where log-log lines between widths cross.
+
+    `shares` are the errors at the increasing `widths`, over that of answering 0. NaN where the widths do not enclose
+    it: the least is enough already, or none is.
+    """
+    for (narrow, above), (wide, below) in pairwise(zip(widths, shares, strict=True)):
+        if above > ENOUGH >= below:
+            return float(narrow * (wide / narrow) ** (np.log(above / ENOUGH) / np.log(above / below)))
+    return float("nan")
 
 
-def width_growth(profile: str, seed: int) -> float | NotRun:
-    """The width that suffices at d = 10 over the one at d = 3, if these models were trained."""
-    if profile != "standard":  # which trains what it needs
-        for name in (f"width_{w}_d{d}" for d in DIMENSIONS for w in WIDTHS):
-            try:
-                recipes.load_model(recipes.FOLDER, recipes.RECIPES[name], 0)
-            except InputError:
-                return NotRun(
-                    "needs eight encoders that the book does not ship yet: `python -m icl train NAME` for NAME ="
-                    " width_8_d3, …, width_64_d10, some ten minutes each"
-                )
-    small, large = (sufficient_width(d, profile, seed) for d in DIMENSIONS)
-    return large / small
+def width_ladders(profile: str, seed: int, runs: int = 3) -> dict[int, tuple[list[int], np.ndarray]]:
+    """Of each dimension of LADDERS: its widths, and the errors over that of answering 0, (runs, widths)."""
+    ladders = {}
+    for d in sorted({d for d, _ in recipes.LADDERS}):
+        widths = [width for other, width in recipes.LADDERS if other == d]
+        error = lambda run, width, d=d: weights.model_of(recipes.LADDERS[d, width], run, profile, seed)[1]["test_error"]
+        ladders[d] = widths, np.array([[error(run, width) / d for width in widths] for run in range(runs)])
+    return ladders
+
+
+def endings(wanted: Iterable[tuple[str, int]], profile: str, seed: int) -> dict[str, int]:
+    """Of trainings (recipe, run) by a Plan: how many `runs`, how many were `flat`, `most` steps at constant rates."""
+    records = [weights.model_of(name, run, profile, seed)[1] for name, run in wanted]
+    most = max(record["recipe"]["schedule"]["most"] * record["recipe"]["schedule"]["stretch"] for record in records)
+    return {"most": most, "flat": sum(record["flat"] for record in records), "runs": len(records)}
+
+
+def width_growth(ladders: dict[int, tuple[list[int], np.ndarray]]) -> Estimate | NotRun:
+    """The width that suffices in the largest dimension over the one in the least, mean over runs.
+
+    Of widths and shares (runs, widths) for each dimension, as `width_ladders` gives them.
+    """
+    small, large = (
+        np.array([sufficient_width(ladders[d][0], run) for run in ladders[d][1]]) for d in (min(ladders), max(ladders))
+    )
+    ratios = large / small
+    if not np.isfinite(ratios).all():
+        return NotRun("after so short trainings the widths that were tried do not enclose the one that suffices")
+    return Estimate(float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(len(ratios))), len(ratios))
 
 
 def runs_of(found: Study) -> list[np.ndarray]:

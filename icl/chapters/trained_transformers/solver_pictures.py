@@ -36,7 +36,7 @@ def solvers(by_steps: dict, by_length: dict[str, Estimate], sigma2: float) -> Fi
         newton = [name for name in by_length if name.startswith("newton")]
         for j, name in enumerate(newton):
             label = f"Newton, {name.removeprefix('newton')} steps"
-            shade = 0.35 + 0.65 * (j + 1) / len(newton)
+            shade = 0.55 + 0.45 * (j + 1) / len(newton)
             _along(right, by_length[name], COLOURS["newton"], "-", label, shade)
         for name in ("least_squares", "ridge"):
             colour, line, label = LOOKS[name]

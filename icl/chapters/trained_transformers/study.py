@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from icl import probes
-from icl.chapters.trained_transformers import probing, recipes
+from icl.chapters.trained_transformers import probing, recipes, weights
 from icl.chapters.trained_transformers.probing import Algorithm, Matching, Positions, Probed, Queries, Similarity
 from icl.chapters.trained_transformers.sequence_laws import NOISE
 from icl.constructions.newton_transformer import design_d
@@ -85,7 +85,7 @@ def study(name: str, parameters: Parameters, stream: Streams, *, runs: int = 1, 
     rng = stream(f"prompts for {what}")
     draw = Positions.draw if positions else Queries.draw
     train, test = draw(recipe, probing.TRAIN, rng), draw(recipe, probing.TEST, rng)
-    models = [recipes.model_of(name, run, parameters.profile, parameters.seed)[0] for run in range(runs)]
+    models = [weights.model_of(name, run, parameters.profile, parameters.seed)[0] for run in range(runs)]
     probed = [probing.probe(model, train, test) for model in models]
     return Study(recipe, test, probed, stream.entropy(f"bootstrap for {what}"), tuple(models))
 
@@ -143,12 +143,12 @@ def _over_runs(values, draws) -> Estimate:
 def replay_differences(parameters: Parameters) -> tuple[float, float]:
     """Run the first losses of the base model's training again, and those of another seed: largest relative differences
     from its record."""
-    _, record = recipes.model_of("base", 0, parameters.profile, parameters.seed)
+    _, record = weights.model_of("base", 0, parameters.profile, parameters.seed)
     recipe = recipes.check_recipe("base")
     if parameters.profile == "standard":
-        recipe = recipes.standard(recipe)
+        recipe = weights.standard(recipe)
     recorded, seed = np.array(record["first_losses"]), record["seed"]
-    return tuple(float(np.abs(recipes.replay(recipe, k) / recorded - 1).max()) for k in (seed, seed + 1))
+    return tuple(float(np.abs(weights.replay(recipe, k) / recorded - 1).max()) for k in (seed, seed + 1))
 
 
 _PROBED = 4096  # prompts to fit the probe of design D on, and to test it on

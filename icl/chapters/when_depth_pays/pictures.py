@@ -6,7 +6,7 @@ from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.theory import when_depth_pays as theory
 
-SHADES = (0.3, 0.5, 0.7, 1.0)  # of the curves for 1 to 4 layers
+SHADES = (0.6, 0.7, 0.85, 1.0)  # of the curves for 1 to 4 layers
 
 
 def depth(eigenvalues: np.ndarray, n: int, sigma2: float, layers: int, sampled: Estimate) -> Figure:
@@ -30,7 +30,8 @@ def depth(eigenvalues: np.ndarray, n: int, sigma2: float, layers: int, sampled: 
             a = theory.free_steps(eigenvalues, L)
             p = lambda x, a=a: np.prod(1 - a[:, None] * x, axis=0)
             columns[f"left_by_{L}"] = p(grid)
-            left.plot(grid, p(grid), color=COLOURS["gd"], alpha=shade, label=f"{L} layer" + "s" * (L > 1))
+            look = dict(color=COLOURS["gd"], alpha=shade, linewidth=2.2 * shade**2)
+            left.plot(grid, p(grid), label=f"{L} layer" + "s" * (L > 1), **look)
             left.plot(eigenvalues, p(eigenvalues), "o", color=COLOURS["gd"], alpha=shade, markersize=4)
         left.axhline(0, color=INK, linewidth=0.8)
         left.set(xscale="log", ylim=(-1.05, 1.05), xlabel=r"eigenvalue $\lambda$ of $H$")

@@ -53,7 +53,7 @@ def test_a_checkpoint_of_another_recipe_or_seed_is_refused(tmp_path):
 
 def test_the_command_trains_keeps_and_says_how_well(tmp_path, monkeypatch):
     monkeypatch.setattr(recipe, "RECIPE", TINY)
-    monkeypatch.setattr(trainings.recipes, "STATES", tmp_path / "states")
+    monkeypatch.setattr(trainings.weights, "STATES", tmp_path / "states")
     monkeypatch.setattr(recipe.load, "__defaults__", (tmp_path, TINY, 0))
     lines = [list(trainings.train_front_page(0, tmp_path)) for _ in range(2)]
     assert "above Bayes, who errs by" in lines[0][0] and "there already" in lines[1][0]

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from icl import probes
-from icl.chapters.trained_transformers import probing, recipes, rivals, sequence_laws, study
+from icl.chapters.trained_transformers import probing, recipes, rivals, sequence_laws, study, weights
 from icl.chapters.trained_transformers.sequence_laws import Curriculum
-from icl.estimates import Estimate
 from icl.models.decoder import DecoderConfig
 from icl.models.encoder import EncoderConfig
 from icl.training import Schedule
@@ -78,8 +77,8 @@ def test_trained_within_the_curriculum_and_tested_beyond_it(rng, tmp_path, monke
     monkeypatch.setattr(
         type(DECODER.build(rng)), "forward", lambda self, X, y: shapes.append(X.shape[1]) or forward(self, X, y)
     )
-    monkeypatch.setattr(recipes, "TEST_PROMPTS", 512)
-    recipes.train_recipe(replace(DECODER, schedule=Schedule(2, 1e-3)), 0, tmp_path)
+    monkeypatch.setattr(weights, "TEST_PROMPTS", 512)
+    weights.train_recipe(replace(DECODER, schedule=Schedule(2, 1e-3)), 0, tmp_path)
     assert shapes == [3, 3, 5]
 
 
@@ -102,17 +101,17 @@ def test_all_lengths_are_trained(monkeypatch):
 
 
 def test_tests_are_drawn_from_another_stream_than_training():
-    training, test = recipes.generators(4)
+    training, test = weights.generators(4)
     assert training.standard_normal() != test.standard_normal()
 
 
 @pytest.mark.parametrize("name, seed", [pair for pair in recipes.SHIPPED if pair != ("base", 0)])
 def test_every_shipped_training_replays(name, seed, monkeypatch):
     """Weights, laws, lengths and noise are all in the first losses."""
-    monkeypatch.setattr(recipes, "REPLAYED", 4)
+    monkeypatch.setattr(weights, "REPLAYED", 4)
     recipe = recipes.RECIPES[name]
-    _, record = recipes.load_model(recipes.FOLDER, recipe, seed)
-    np.testing.assert_allclose(recipes.replay(recipe, seed), record["first_losses"][:4], rtol=1e-3)
+    _, record = weights.load_model(weights.FOLDER, recipe, seed)
+    np.testing.assert_allclose(weights.replay(recipe, seed), record["first_losses"][:4], rtol=1e-3)
 
 
 def test_noise_is_held_against_neither_side(rng):
@@ -155,8 +154,8 @@ def test_steps_of_growth():
 
 
 def test_ratios_and_noise_levels(rng, monkeypatch):
-    estimates = [Estimate(mean, 0.0, 1) for mean in (8.0, 2.0, 3.0)]
-    assert rivals.worst_ratio(estimates) == 1.5
+    residuals = [np.full((50, 3), np.sqrt(error)) for error in (8.0, 2.0, 3.0)]
+    assert rivals.worst_ratio(residuals, rng).mean == pytest.approx(1.5)
     above, below = np.full((50, 3), 2.0), np.ones((50, 3))
     assert rivals.ratio(above, below, rng).mean == 4
     for module in (sequence_laws, study):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl.chapters.trained_transformers import probing, recipes, rivals, rows, study
+from icl.chapters.trained_transformers import probing, recipes, rivals, rows, study, weights
 from icl.estimates import NotRun
 from icl.models.encoder import EncoderConfig
 from icl.models.lstm import LSTM, LSTMConfig
@@ -88,11 +88,34 @@ def test_vectors_of_another_kind_are_compared(rng):
     assert alike.map[0, 1] == pytest.approx(1) and alike.map[1, 3] == pytest.approx(1)
 
 
-def test_widths_await_their_models(monkeypatch):
-    assert isinstance(rows.width_growth("quick", 0), NotRun)
-    monkeypatch.setattr(recipes, "load_model", lambda *_: None)
-    errors = {"width_8_d3": 0.02, "width_64_d3": 0.001, "width_8_d10": 0.5, "width_64_d10": 0.09}
-    record = lambda name, *_: (None, {"test_error": errors.get(name, 0.2)})
-    monkeypatch.setattr(recipes, "model_of", record)
-    assert rows.width_growth("quick", 0) == pytest.approx(64 / 8)
-    assert rows.sufficient_width(3, "quick", 0) == 8
+def test_the_width_that_suffices_lies_between_two_that_were_tried(monkeypatch):
+    assert rows.sufficient_width([4, 8, 16], [1e-1, 1e-3, 1e-5]) == pytest.approx(np.sqrt(4 * 8))
+    assert rows.sufficient_width([4, 8, 16], [0.5, 0.04, rows.ENOUGH]) == pytest.approx(16)
+    assert np.isnan(rows.sufficient_width([4, 8], [0.001, 0.0001])), "4 may be more than enough"
+    assert np.isnan(rows.sufficient_width([4, 8], [0.5, 0.1]))
+    shares = {"width_4_d3": 0.1, "width_8_d3": 0.001, "width_8_d10": 0.1, "width_16_d10": 0.001}
+    error = lambda name: shares.get(name, 1.0 if "_4_" in name else 1e-9) * int(name.split("_d")[1])
+    monkeypatch.setattr(weights, "model_of", lambda name, run, *_: (None, {"test_error": error(name)}))
+    ladders = rows.width_ladders("quick", 0)
+    assert ladders[3][0] == [4, 8, 16] and ladders[10][1].shape == (3, 3)
+    found = rows.width_growth(ladders)
+    assert (found.mean, found.stderr, found.count) == (pytest.approx(2), pytest.approx(0, abs=1e-12), 3)
+
+
+def test_growth_of_the_width_is_a_mean_over_runs_or_not_run():
+    ladder = lambda *runs: ([4, 8, 16], np.array(runs))
+    at_8, at_16 = [0.9, rows.ENOUGH, 1e-4], [0.9, 0.5, rows.ENOUGH]
+    found = rows.width_growth({3: ladder(at_8, at_8), 10: ladder(at_8, at_16)})
+    assert (found.mean, found.stderr) == (pytest.approx(1.5), pytest.approx(0.5))
+    assert isinstance(rows.width_growth({3: ladder(at_8, [1e-3, 1e-4, 1e-5]), 10: ladder(at_8, at_16)}), NotRun)
+
+
+def test_endings_are_counted(monkeypatch):
+    records = {("a", 0): (True, 3), ("a", 1): (False, 3), ("b", 0): (True, 5)}
+
+    def model_of(name, run, *_):
+        flat, most = records[name, run]
+        return None, {"flat": flat, "recipe": {"schedule": {"most": most, "stretch": 100}}}
+
+    monkeypatch.setattr(weights, "model_of", model_of)
+    assert rows.endings(records, "quick", 0) == {"most": 500, "flat": 2, "runs": 3}

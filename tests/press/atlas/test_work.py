@@ -2,11 +2,13 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from icl.chapters import catalogue, check_parameters
+from icl.claims import Claim
 from icl.files import sealed
 from icl.validation import InputError
 from press.atlas import edges, kept, point, points, table, work
@@ -82,6 +84,17 @@ def test_a_point_is_decided_on_one_thread_and_others_are_left_alone(monkeypatch)
         assert seen == [({1}, "1")] and threads() != {1} and os.environ["OMP_NUM_THREADS"] == "2"
 
 
+@pytest.mark.parametrize(
+    "measured, tolerance, margin", [(10.3, 0.5, 0.6), (10.0, 0.5, 0.0), (10.0, 0.0, 0.0), (10.3, 0.0, float("inf"))]
+)
+def test_a_margin_is_the_excess_in_units_of_what_is_allowed(monkeypatch, measured, tolerance, margin):
+    numbers = dict(predicted=10.0, measured=measured, stderr=0.0, tolerance=tolerance, verdict="holds")
+    claim = Claim(id="a.claim", source="s", statement="x", method="exact", relation="equal", **numbers)
+    found = SimpleNamespace(claims=[claim], broken={}, slowest=[], seconds=1.0, memory=1.0)
+    monkeypatch.setattr(work, "decide", lambda *_: found)
+    assert float(work.one_point(CHAPTER, SMALL)[0]["claims"]["a.claim"][3]) == pytest.approx(margin)
+
+
 def test_a_killed_group_goes_on_and_gives_the_same_bytes(tmp_path, cheap):
     done, dies = cheap
     for name in ("whole", "killed"):
@@ -113,6 +126,8 @@ def test_a_point_of_other_code_or_damaged_is_decided_again(tmp_path, cheap, monk
     work.run_group(tmp_path, CHAPTER, 0)
     path = tmp_path / "points" / CHAPTER / "00001.json"
     path.write_text(path.read_text().replace("1.01", "1.02"))
+    assert work.run_group(tmp_path, CHAPTER, 0) == 1
+    path.write_bytes(path.with_name("00000.json").read_bytes())  # intact, and of another problem
     assert work.run_group(tmp_path, CHAPTER, 0) == 1
     monkeypatch.setattr(work, "code", lambda chapter: "d" * 64)
     assert work.run_group(tmp_path, CHAPTER, 0) == 2
