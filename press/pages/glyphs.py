@@ -12,7 +12,8 @@ _OUTLINE = re.compile(rf'<path id="{_NAMED}([^"]+)" (d="[^"]*" transform="scale\
 _USE = re.compile(rf'<use xlink:href="#{_NAMED}([^"]+)"')
 _SCALE, _THICKER = 0.015625, 1.8
 _DECIMALS = re.compile(r"(\.\d\d)\d+")
-_DRAWN = re.compile(r'(?<= )d="[^"]*"|translate\([^)]*\)')
+_DRAWN = re.compile(r'(?<= )d="[^"]*"|translate\([^)]*\)|(?<= )[xy]="[^"]*"')
+_NUMBERED = re.compile(r'<g id="[\w-]+-(?:[xy]tick|line2d|text|LineCollection)_\d+">')  # nobody asks for these by name
 
 
 def lightened(drawings: Iterable[str]) -> tuple[str, list[str]]:
@@ -35,7 +36,7 @@ def _light(svg: str, outlines: dict[str, str]) -> str:
         return f'<use xlink:href="#{_short(found[1])}"' if _short(found[1]) in outlines else found[0]
 
     svg = _USE.sub(use, _OUTLINE.sub(take, _cropped(svg)))
-    svg = _DRAWN.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), svg)
+    svg = _NUMBERED.sub("<g>", _DRAWN.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), svg))
     return re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg))
 
 

@@ -131,7 +131,7 @@ def test_the_cell_that_decides_a_claim_names_it(soups):
 
 def test_the_front_page_has_every_theorem_and_chapter(soups):
     front, ledgers = soups["book/introduction"], read_all(RUN)
-    rows = [row.get_text(" ", strip=True) for row in front.select(".icl-theorems tbody tr")]
+    rows = [row.get_text(" ", strip=True).replace("\xa0", " ") for row in front.select(".icl-theorems tbody tr")]
     for ledger in ledgers:
         entries, claims = catalogue(ledger["chapter"]), claims_of(ledger)
         for claim in [claim for claim in claims if entries[claim.id]["headline"]] or claims[:1]:

@@ -26,6 +26,8 @@ def task_space(X: np.ndarray, y: np.ndarray, start: np.ndarray, Gamma: np.ndarra
     with style():
         figure, axis = canvas(width=6.2, height=3.1)
         axis.contour(*grid, error, levels=[0.25, 1, 2.25, 4, 6.25], colors=[INK], linewidths=0.6, alpha=0.4)
+        axis.ignore_existing_data_limits = True  # the rings go on beyond what is shown
+        axis.update_datalim([low - 0.7, high + 0.7])
         for tail, head, colour in (("zero", "from_zero", "zero"), ("start", "from_start", "gd")):
             arrow = dict(arrowstyle="-|>", color=COLOURS[colour], linewidth=2, shrinkA=4, shrinkB=4, mutation_scale=14)
             axis.annotate("", points[head], xytext=points[tail], arrowprops=arrow)
@@ -34,7 +36,6 @@ def task_space(X: np.ndarray, y: np.ndarray, start: np.ndarray, Gamma: np.ndarra
             axis.plot(*points[name], marker, color=COLOURS[colour], markersize=13 if marker == "*" else 7)
             axis.annotate(words, points[name], xytext=where, textcoords="offset points", fontsize=10)
         axis.set(xlabel="first coordinate of the task", ylabel="second")
-        axis.set(xlim=(low[0] - 0.7, high[0] + 0.7), ylim=(low[1] - 0.7, high[1] + 0.7))
         axis.set_aspect("equal", adjustable="datalim")  # fills its room, and leaves its labels theirs
     columns = {axis_name: np.array([point[k] for point in points.values()]) for k, axis_name in enumerate(("x", "y"))}
     alt = (

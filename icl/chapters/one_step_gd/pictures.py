@@ -79,7 +79,7 @@ def risk_against_n(d: int, n: int, sigma2: float, exact: Sweep, sampled: dict[in
 _LABELS = {
     "zero": ((0, 4), "left", "bottom"),
     "gd": ((5, 4), "left", "bottom"),
-    "least_squares": ((-2, 2), "center", "bottom"),
+    "least_squares": ((5, 2), "center", "bottom"),
     "bayes": ((-5, -4), "right", "top"),
 }
 

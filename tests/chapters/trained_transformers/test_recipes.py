@@ -184,8 +184,10 @@ def test_shipped_checkpoints_are_intact_and_as_good_as_they_say(name, seed):
     model, record = weights.load_model(weights.FOLDER, recipe, seed)
     rng = np.random.default_rng([seed, 72])
     with torch.no_grad():
-        error = np.mean([recipe.squared_errors(model, rng, 128).mean().item() for _ in range(16)])
-    assert record["test_error"] / 3 < error < 3 * record["test_error"]
+        error = np.mean([recipe.squared_errors(model, rng, 16).mean().item() for _ in range(32)])
+    assert (
+        record["test_error"] / 5 < error < 5 * record["test_error"]
+    )  # a few contexts that are hard to invert weigh much
     assert record["test_error"] < recipe.model.d  # which 0 would have
     assert len(record["first_losses"]) == weights.REPLAYED and record["curve"][-1] < record["curve"][0]
 
