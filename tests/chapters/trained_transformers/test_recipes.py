@@ -102,6 +102,9 @@ def test_a_plan_goes_on_while_it_helps_and_says_for_how_long(tmp_path):
     assert constant in (50, 75) and record["steps"]["all"] == constant + round(constant / 2)
     assert record["flat"] or constant == 75
     assert record["recipe"]["schedule"]["stretch"] == 25
+    short = replace(TINY_PLAN, schedule=replace(TINY_PLAN.schedule, stretch=100, most=2))
+    weights.train_recipe(short, 1, tmp_path)
+    assert not weights.load_model(tmp_path, short, 1)[1]["flat"], "the loss falls from the first stretch to the second"
     with pytest.raises(InputError, match="differs in schedule"):
         weights.load_model(tmp_path, replace(TINY_PLAN, schedule=replace(TINY_PLAN.schedule, most=4)), 0)
     assert weights.standard(TINY_PLAN).schedule.stretch == 6
