@@ -108,12 +108,13 @@ function iclTarget() {
       equation.removeAttribute("tabindex");
       let block = equation.parentElement;
       while (/^(inline|contents)/.test(getComputedStyle(block).display)) block = block.parentElement;
-      if (block.clientWidth && equation.offsetWidth > block.clientWidth) wide.push(equation);
+      if (block.clientWidth && equation.offsetWidth > block.clientWidth) wide.push([equation, block.clientWidth / equation.offsetWidth - 0.02]);
     }
-    for (const equation of wide) {
-      const block = equation.closest("p, li, dd, td, figcaption, div"), size = block.clientWidth / equation.offsetWidth - 0.02;
-      equation.style.fontSize = size > 0.85 ? `${100 * size}%` : "";
-      if (size > 0.85) continue;
+    for (const [equation, size] of wide) {
+      if (size > 0.85) { // a little smaller it fits
+        equation.style.fontSize = `${100 * size}%`;
+        continue;
+      }
       equation.classList.add("icl-wide");
       equation.tabIndex = 0;
     }
