@@ -715,7 +715,7 @@ ledger.figure(
 # ### Width
 #
 # The paper finds that at $d = 20$ widths 32 and 64 suffice, 8 and 16 do not. If what suffices were proportional to $d$, 1.6 $d$ of the paper's would be 8 at our $d = 5$;
-# that rule is ours, not the paper's. Heads have size 8 (4 at width 4). They have at most
+# that rule is ours, not the paper's. Heads have size 8 (4 at width 4). These models have at most
 # {glue:text}`width_most:,.0f` steps at a constant rate; {glue:text}`width_flat:.0f` of {glue:text}`width_runs:.0f` were flat by then.
 
 # %%
