@@ -63,6 +63,7 @@ atlas-keep: setup
 
 checkpoints: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train
+	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train gpt_sweep
 	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train how_many_tasks
 	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train front_page
 

@@ -41,12 +41,12 @@ from icl.chapters import begin
 from icl.chapters.mlp_benefit import experiments as chapter
 from icl.chapters.mlp_benefit import (
     false_valleys,
+    gpt_sweep,
     pictures,
     prompt_pictures,
     table1,
     table1_pictures,
 )
-from icl.chapters.mlp_benefit import gpt_sweep as gpt
 from icl.chapters.mlp_benefit.explorable import explorable
 from icl.chapters.mlp_benefit.mean_task_laws import laws
 from icl.estimates import Estimate, monte_carlo
@@ -54,6 +54,7 @@ from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.prompts import PromptLaw, token_matrix
 from icl.theory import mlp_benefit as theory
+from icl.theory.bayes_risk import isotropic_bayes_risk
 from scipy.optimize import minimize_scalar
 
 # %% tags=["parameters"]
@@ -818,12 +819,13 @@ ledger.claims({"thm53.one_hidden_unit": (ltb, one_unit.risks.min(), lsa)})
 
 # %% [markdown]
 # So {prf:ref}`thm-mlp-gap` does not bind it, and what its MLPs are worth is a question about
-# *training*. Below are decoders with 2 layers, 2 heads and width 32 at $d = 3$, $n = 10$, trained by the recipe
-# above for {glue:text}`gpt_steps:,.0f` steps of {glue:text}`gpt_batch:.0f` prompts and {glue:text}`gpt_queries:.0f` queries, with every rate of Muon and
-# {glue:text}`gpt_seeds:.0f` seeds: {glue:text}`gpt_runs:.0f` runs, all shown.
+# *training*. Below are decoders with {glue:text}`gpt_layers:.0f` layers, {glue:text}`gpt_heads:.0f` heads and width {glue:text}`gpt_width:.0f` at $d =$ {glue:text}`gpt_d:.0f`,
+# $n =$ {glue:text}`gpt_n:.0f`, $\sigma^2 =$ {glue:text}`gpt_sigma2:g`, trained by the recipe above, each until a stretch at constant rates no longer helps,
+# with every rate of Muon and {glue:text}`gpt_seeds:.0f` seeds: {glue:text}`gpt_runs:.0f` runs of {glue:text}`gpt_least_steps:,.0f` to {glue:text}`gpt_most_steps:,.0f` steps, all shown.
+# The book carries them; `python -m icl train gpt_sweep` makes them anew.
 
 # %% tags=["hide-input", "remove-output"]
-sweep = gpt.sweep(parameters, stream)
+sweep = gpt_sweep.sweep()
 ledger.figure(pictures.gpt_sweep(sweep))
 
 # %% [markdown]
@@ -831,15 +833,15 @@ ledger.figure(pictures.gpt_sweep(sweep))
 # :name: fig-mlp-gpt-sweep
 #
 # Each dot is one training; lines are geometric means over seeds. Dashed, from above: the least risk of linear attention, of the linear
-# block (the same for mean zero), and Bayes. {glue:text}`gpt_below:.0f` of the trainings end below the linear block.
+# block (the same for mean zero), and Bayes. {glue:text}`gpt_below:.0f` of the trainings end below the linear block; settled: {glue:text}`gpt_settled:.0f`.
 # ```
 #
-# Without the MLP the risk is {glue:text}`zero_ratio_low:.2f` to {glue:text}`zero_ratio_high:.2f` times as large for mean zero, depending on
-# the rate, and {glue:text}`mean_ratio_low:.2f` to {glue:text}`mean_ratio_high:.2f` times for
-# $\|\beta^\ast\| =$ {glue:text}`beta_norm:g`. No single number is *the* gap: it moves with the rate, and all trainings have the same length,
-# settled or not, so the sweep ranks speed as much as architecture. With a
-# mean task, the best GPT without MLP has test risk {glue:text}`best_without:.3f`; linear attention cannot get below
-# {glue:text}`lsa_floor_small:.3f`.
+# Without the MLP the risk is {glue:text}`zero_ratio_low:.3f` to {glue:text}`zero_ratio_high:.3f` times as large for mean zero, depending on
+# the rate, and {glue:text}`mean_ratio_low:.3f` to {glue:text}`mean_ratio_high:.3f` times for
+# $\|\beta^\ast\| =$ {glue:text}`gpt_beta_norm:g`.
+# With a mean task, the best GPT without MLP has test risk {glue:text}`best_without:.3f`, the best with it {glue:text}`best_with:.3f`, Bayes {glue:text}`bayes_small:.3f`;
+# linear attention cannot get below {glue:text}`lsa_floor_small:.3f`. So attention alone has learned the mean task; an MLP still helps, with a mean
+# task and without.
 
 # %% [markdown]
 # ## Move it yourself
@@ -873,7 +875,6 @@ false_rate = false_valleys.stuck_rate(
     trap[false_valleys.SCALES[1]], valleys[-1].risk
 )
 zero_ratios, mean_ratios = sweep.ratios()
-gpt_budget = gpt.BUDGETS[profile]
 numbers = {
     "d": d,
     "n": n,
@@ -897,11 +898,13 @@ numbers = {
     "gd_beta_reached": false_valleys.gd_beta_reached(
         budget.landscape, stream("GD-β near the trap")
     ),
-    "gpt_steps": gpt_budget.steps,
-    "gpt_seeds": gpt_budget.seeds,
+    "gpt_seeds": len(gpt_sweep.SEEDS),
     "gpt_runs": sweep.risks.size,
-    "gpt_batch": gpt.BATCH,
-    "gpt_queries": gpt.QUERIES,
+    "gpt_least_steps": sweep.steps.min(),
+    "gpt_most_steps": sweep.steps.max(),
+    "gpt_settled": sweep.settled.sum(),
+    "gpt_sigma2": gpt_sweep.SIGMA2,
+    "gpt_beta_norm": gpt_sweep.BETA_NORM,
     "gpt_below": (
         sweep.risks.reshape(2, -1)
         < [[theory.ltb_minimal_risk(p)] for p in sweep.laws]
@@ -912,10 +915,15 @@ numbers = {
     "zero_ratio_high": zero_ratios.max(),
     "mean_ratio_low": mean_ratios.min(),
     "mean_ratio_high": mean_ratios.max(),
+    "best_with": sweep.risks[1, 0].min(),
     "best_without": sweep.risks[1, 1].min(),
+    "bayes_small": isotropic_bayes_risk(
+        gpt_sweep.SIZES["d"], gpt_sweep.SIZES["n"], gpt_sweep.SIGMA2
+    ),
     "lsa_floor_small": theory.lsa_minimum(sweep.laws[1]).risk,
 }
 numbers |= {f"heads_{k + 1}": value for k, value in enumerate(head_gaps)}
+numbers |= {f"gpt_{name}": value for name, value in gpt_sweep.SIZES.items()}
 trained = [run for runs in table1.runs().values() for run in runs.values()]
 numbers |= {
     "table1_d": table1.SIZES["d"],

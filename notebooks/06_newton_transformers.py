@@ -133,7 +133,8 @@ def transformer(X, y, x, k, alpha):
 # Layer 1 writes $\mu_t = \alpha S x_t$. Layer $j + 2$ finds $\mu = 2^{-j} M_j x$ and turns it into
 #
 # $$
-# 2^{-j} M_j x - 2^{j-1}\, 2^{-2j} M_j S M_j x = 2^{-(j+1)} (2 M_j - M_j S M_j)\, x = 2^{-(j+1)} M_{j+1} x ;
+# \begin{aligned} 2^{-j} M_j x - 2^{j-1}\, 2^{-2j} M_j S M_j x &= 2^{-(j+1)} (2 M_j - M_j S M_j)\, x \\
+#   &= 2^{-(j+1)} M_{j+1} x ; \end{aligned}
 # $$
 #
 # the factor 2 of Newton's step has moved into the weights, which is what saves an MLP. The last layer adds up

@@ -168,8 +168,8 @@ above = excess_of_fit(small, small, stream("as many tasks"))
 # $q = (1 + \rho)/\alpha$, and new tasks cost
 #
 # $$
-# e = \rho + 1 - 2 \operatorname{tr} \tfrac{R}{R + q} + (1 + q) \operatorname{tr} \big(\tfrac{R}{R+q}\big)^2
-#   = \rho + 1 - 2 (1 - qM) + (1 + q)(1 - 2qM + q^2 D) ,
+# \begin{aligned} e &= \rho + 1 - 2 \operatorname{tr} \tfrac{R}{R + q} + (1 + q) \operatorname{tr} \big(\tfrac{R}{R+q}\big)^2 \\
+#   &= \rho + 1 - 2 (1 - qM) + (1 + q)(1 - 2qM + q^2 D) , \end{aligned}
 # $$
 #
 # with $\operatorname{tr}$ for the mean over the $d$ eigenvalues, $M = \operatorname{tr} (R + q)^{-1}$ and $D = \operatorname{tr} (R+q)^{-2} = -dM/dq$. For Gaussian

@@ -15,18 +15,21 @@ import click
 def train(recipe, seed, out, anew, minutes, device):
     """Train RECIPE of chapter 7, or all it ships, 2 to 10 minutes each.
 
-    Or `table1` of chapter 4, `how_many_tasks` of chapter 10, the `front_page`'s.
+    Or `table1` and `gpt_sweep` of chapter 4, `how_many_tasks` of chapter 10, the `front_page`'s.
 
     A training that was killed, or stopped by --minutes, goes on where it was when you give the same command again.
     """
-    from icl.chapters.mlp_benefit import table1
+    from icl.chapters.mlp_benefit import gpt_sweep, table1
     from icl.chapters.trained_transformers import recipes, weights
-    from press.trainings import train_all, train_front_page, train_table, train_tasks
+    from press.trainings import train_all, train_front_page, train_sweep, train_table, train_tasks
 
     if recipe == "front_page":
         lines = train_front_page(seed or 0, out, anew=anew, minutes=minutes, device=device)
     elif recipe == "how_many_tasks":
         lines = train_tasks(out, anew=anew, minutes=minutes, device=device)
+    elif recipe == "gpt_sweep":
+        path = (out or weights.FOLDER) / gpt_sweep.RESULTS.name
+        lines = train_sweep(path, anew=anew, minutes=minutes, device=device)
     elif recipe == "table1":
         path = (out or weights.FOLDER) / table1.RESULTS.name
         lines = train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)

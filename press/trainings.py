@@ -8,7 +8,7 @@ import torch
 
 from icl.chapters.front_page import recipe as front
 from icl.chapters.how_many_tasks import transformer as tasks
-from icl.chapters.mlp_benefit import table1
+from icl.chapters.mlp_benefit import gpt_sweep, table1
 from icl.chapters.trained_transformers import recipes, weights
 from icl.settling import states
 from icl.validation import InputError
@@ -55,6 +55,21 @@ def train_table(
             yield f"{id}, seed {seed}: {_STOPPED}"
             return
         yield f"{id}, seed {seed}: test loss {found.mean:.4g} ± {found.stderr:.1g}, in {path}"
+
+
+def train_sweep(path: Path, *, anew: bool = False, minutes: float | None = None, device="cpu") -> Iterator[str]:
+    """Train chapter 4's small GPTs and add their risks to the file at `path`; options and errors as `train_all`."""
+    _prepare(device)
+    for run in gpt_sweep.every_run():
+        named = "{}, rate {:g}, seed {}".format(*run)
+        if not anew and gpt_sweep.is_there(*run, path):
+            yield f"{named}: {_KEPT}"
+            continue
+        found = gpt_sweep.train_run(*run, path, minutes=minutes or math.inf, device=device)
+        if found is None:
+            yield f"{named}: {_STOPPED}"
+            return
+        yield f"{named}: test risk {found.mean:.4g} ± {found.stderr:.1g}, in {path}"
 
 
 def train_tasks(

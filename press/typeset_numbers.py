@@ -6,8 +6,9 @@ from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import ExtensionMetadata
 
+from press.line_breaks import joined
+
 _NUMBER = re.compile(r"(?P<sign>-?)(?P<digits>[\d,.]+)(?:e(?P<power>[+-]\d+))?(?P<percent>%?)")
-_JOINED = re.compile(r" (?=[%±=])|(?<=[±=]) ")
 
 
 def setup(app) -> ExtensionMetadata:
@@ -26,11 +27,6 @@ def typeset(text: str) -> list[nodes.Node]:
         return [nodes.Text(digits + "\N{NO-BREAK SPACE}%" * bool(number["percent"]))]
     exponent = str(int(number["power"])).replace("-", "−")
     return [nodes.Text(f"{digits}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10"), nodes.superscript("", exponent)]
-
-
-def joined(text: str) -> str:
-    """A text whose lines do not end before a per cent sign, nor beside a ± or an equals sign."""
-    return _JOINED.sub("\N{NO-BREAK SPACE}", text)
 
 
 _VERBATIM = (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from icl import search, training
-from icl.chapters.mlp_benefit.gpt_sweep import query_errors
+from icl.chapters.mlp_benefit.query_losses import query_errors
 from icl.models.exact_risk import ExactRisk
 from icl.models.gpt import GPT, GPTConfig
 from icl.models.linear_attention import LinearSelfAttention

@@ -49,6 +49,8 @@ def atlas(chapters, count, cores, plan, go_on, out):
 
     names = [check_chapter(name) for name in chapters] or list(CHAPTERS)
     points.write(out / "points.csv", names, count)
+    for name in names:  # a table of fewer points, or of a folder that was copied, would be taken for done
+        (out / f"{name}.csv").unlink(missing_ok=True)
     if go_on:
         click.echo(f"{kept.go_on(out)} points of the committed atlas are of today's code and taken over.")
     if plan:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from icl.claims import NOT_RUN, STANDARD_ERRORS, Claim, allowance, predicted_text, shown_number, verdict_mark
+from press.line_breaks import joined
 
 _WIDTH, _HEIGHT, _EDGE = 240, 20, 2.0  # pixels, and what is allowed at the edge
 _BEYOND = 1.9  # where an arrowhead stands
@@ -18,7 +19,6 @@ CARRIED = '<span class="icl-carried">carried</span>'
 _SET = {  # pattern → markup, again and again until nothing changes: exponents in exponents
     r"`([^`]+)`": r"<code>\1</code>",
     r"(?<=\d)e-(?=\d)": "e−",
-    r" (?=[=±] )|(?<= [=±]) |(?<=\N{NO-BREAK SPACE}[=±]) ": "\N{NO-BREAK SPACE}",  # what it equals on the same line
     r"(?<=[|)⁺])(?=²)": "\N{WORD JOINER}",
     r"(?<![A-Za-z0-9_.])([A-Za-zα-ωΑ-Ω])_([A-Za-z0-9]+)": r"\1<sub>\2</sub>",
     r"\^\(([^()]*)\)": r"<sup>\1</sup>",
@@ -72,7 +72,7 @@ def code(id: str) -> str:
 
 def said(words: str) -> str:
     """What a claim says, as HTML: subscripts and powers set as such, code as code, minus signs."""
-    text = html.escape(words)
+    text = joined(html.escape(words))
     for pattern, markup in _SET.items():
         while (changed := re.sub(pattern, markup, text)) != text:
             text = changed

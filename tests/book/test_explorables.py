@@ -110,6 +110,7 @@ def test_sliders_move_the_curves_and_the_numbers_are_right(device, explorable):
     assert page.wrong == []
 
 
+@on_a_desktop
 @on_every_explorable
 def test_a_link_restores_the_state_and_reset_undoes_it(sheet, explorable):
     chapter, page, box = explorable

@@ -9,7 +9,7 @@ from icl.chapters.gd_beta_gradient_flow import pictures as gd_beta
 from icl.chapters.gd_beta_gradient_flow.risk_ratios import RATE_LENGTHS, ContextRisks
 from icl.chapters.mlp_benefit import pictures as mlp_benefit
 from icl.chapters.mlp_benefit import prompt_pictures
-from icl.chapters.mlp_benefit.gpt_sweep import Sweep
+from icl.chapters.mlp_benefit.gpt_sweep import RATES, SEEDS, Sweep
 from icl.chapters.newton_transformers import constructed_pictures as transformers
 from icl.chapters.newton_transformers import depth_pictures
 from icl.chapters.newton_transformers.constructed import newton_predictions, walk
@@ -156,8 +156,9 @@ def test_densities_of_the_number_one_have_area_one(rng):
 def test_gpts_beside_a_bayes_risk_of_zero():
     """No logarithmic axis has a 0, and a label at 0 leaves the picture no room."""
     laws = PromptLaw.isotropic(3, 10, 0.0), PromptLaw.isotropic(3, 10, 0.0, np.full(3, 100.0))
-    risks = np.array([1.0, 1e4])[:, None, None, None] * np.arange(1, 9.0).reshape(1, 2, 2, 2)
-    figure = mlp_benefit.gpt_sweep(Sweep(np.array([1e-3, 1e-2]), laws, np.broadcast_to(risks, (2, 2, 2, 2))))
+    shape = 2, len(RATES), len(SEEDS)
+    risks = np.multiply.outer([1.0, 1e4], np.arange(1.0, 1 + np.prod(shape)).reshape(shape))
+    figure = mlp_benefit.gpt_sweep(Sweep(laws, risks, risks, risks > 0))
     assert list(figure.columns["floor_bayes"]) == [0, 0]
     assert "Bayes: 0" in figure.svg()
 

@@ -1,14 +1,11 @@
-"""The decoder: causal, switchable, seeded, resumable to the same bytes."""
+"""The decoder: causal, switchable, seeded."""
 
 import numpy as np
 import pytest
 import torch
 
-from icl import training
-from icl.chapters.mlp_benefit import gpt_sweep
 from icl.models.gpt import GPT, Block, GPTConfig, query_mask
-from icl.prompts import PromptLaw, token_matrix
-from icl.training import Schedule
+from icl.prompts import token_matrix
 from icl.validation import InputError
 
 
@@ -49,34 +46,6 @@ def test_the_last_layer_computes_one_row_of_what_it_would(rng, mlp):
     gradients = [torch.autograd.grad(out.square().sum(), list(model.parameters())) for out in (model(E), whole)]
     for one, all_rows in zip(*gradients, strict=True):
         torch.testing.assert_close(one, all_rows, rtol=1e-4, atol=1e-5)
-
-
-def test_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
-    law, config = PromptLaw.isotropic(2, 4, 0.1, np.ones(2)), GPTConfig(2, 4)
-
-    def run(checkpoint):
-        rng = np.random.default_rng(5)
-        return gpt_sweep.train_gpt(
-            config, law, Schedule(12, 1e-2, 1.0), rng, label="t", batch=8, checkpoint=checkpoint
-        )[0]
-
-    whole = run(None)
-    calls, real = [0], gpt_sweep.query_errors
-
-    def interrupted(*args):
-        calls[0] += 1
-        if calls[0] == 9:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    path, train = tmp_path / "run.safetensors", training.train
-    monkeypatch.setattr(gpt_sweep, "train", lambda *a, **k: train(*a, **k, every=4))
-    monkeypatch.setattr(gpt_sweep, "query_errors", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run(path)
-    monkeypatch.setattr(gpt_sweep, "query_errors", real)
-    for a, b in zip(whole.parameters(), run(path).parameters(), strict=True):
-        assert torch.equal(a, b)
 
 
 @pytest.mark.parametrize("mlp", [True, False])

@@ -9,15 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
 from icl import checkpoints, search
-from icl.chapters.mlp_benefit import gpt_sweep
-from icl.models.gpt import GPTConfig
+from icl.chapters.mlp_benefit.query_losses import query_errors
+from icl.models.gpt import GPT, GPTConfig
 from icl.prompts import PromptLaw
 from icl.training import Schedule, train
 from icl.validation import InputError
@@ -69,17 +68,15 @@ def trained(path) -> str:
 
 def gpt_trained(path, pause=0.0) -> None:
     """Train a GPT as chapter 4 does, but saved every third step, each step after a pause in seconds."""
-    law, config = PromptLaw.isotropic(2, 4, 0.1, np.ones(2)), GPTConfig(2, 4)
-    errors = gpt_sweep.query_errors
+    rng, law = np.random.default_rng(5), PromptLaw.isotropic(2, 4, 0.1, np.ones(2))
+    model = GPT(GPTConfig(2, 4), rng=rng, start="fan_in")
 
-    def slow(*arguments):
+    def loss(step):
         time.sleep(pause)
-        return errors(*arguments)
+        return query_errors(model, law, 8, 8, rng).mean()
 
-    often = functools.partial(train, every=3)
-    with mock.patch.multiple(gpt_sweep, train=often, query_errors=slow):
-        rng, schedule = np.random.default_rng(5), Schedule(31, 1e-2, 1.0, warm_up=5, decay_from=20, muon=1e-2)
-        gpt_sweep.train_gpt(config, law, schedule, rng, label="killed", batch=8, checkpoint=Path(path))
+    schedule = Schedule(31, 1e-2, 1.0, warm_up=5, decay_from=20, muon=1e-2)
+    train(model, loss, schedule, rng=rng, label="killed", checkpoint=Path(path), every=3)
 
 
 TRAININGS = {"linear": trained, "gpt": gpt_trained, "slow-gpt": functools.partial(gpt_trained, pause=0.1)}

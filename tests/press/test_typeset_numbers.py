@@ -3,7 +3,8 @@
 import pytest
 from docutils import nodes
 
-from press.typeset_numbers import joined, typeset
+from press.line_breaks import joined
+from press.typeset_numbers import typeset
 
 
 @pytest.mark.parametrize(

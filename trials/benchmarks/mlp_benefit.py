@@ -10,7 +10,7 @@ from timing import PROCESSOR, in_turn, least, once, write_tables  # sets one thr
 import numpy as np
 import torch
 
-from icl.chapters.mlp_benefit.gpt_sweep import query_errors, squared_errors
+from icl.chapters.mlp_benefit.query_losses import query_errors, squared_errors
 from icl.models.gpt import GPT, GPTConfig
 from icl.optimisers import Optimiser, Schedule
 from icl.prompts import PromptLaw, token_matrix

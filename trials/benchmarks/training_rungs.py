@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from icl.chapters.mlp_benefit.gpt_sweep import label_unit
+from icl.chapters.mlp_benefit.query_losses import label_unit
 from icl.chapters.trained_transformers.sequence_laws import Curriculum, linear
 from icl.models.decoder import Decoder, DecoderConfig
 from icl.models.gpt import GPT, GPTConfig, initialise_by_fan_in

@@ -1,49 +1,50 @@
-"""Chapter 4's sweep of small GPT-2s with and without the MLP."""
+"""Chapter 4's sweep of small GPT-2s with and without the MLP: every rate, every seed, each trained until it is done.
+
+Together they take about a core hour, so the book carries the result, `results/checkpoints/gpt_sweep.json`.
+"""
 
 import math
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
 
 import numpy as np
-import torch
 
-from icl.estimates import Estimate, monte_carlo
-from icl.models.gpt import GPT, GPTConfig
-from icl.parallel import each
-from icl.parameters import Parameters
-from icl.prompts import PromptLaw, token_matrix
-from icl.randomness import Streams
-from icl.theory.moments import tau
-from icl.training import Schedule, train
+from icl.chapters.mlp_benefit.kept_results import KeptResults
+from icl.chapters.mlp_benefit.query_losses import label_unit
+from icl.chapters.mlp_benefit.query_training import BATCH, QUERIES, QueryTraining
+from icl.checkpoints import FOLDER, STATES
+from icl.estimates import Estimate
+from icl.models.gpt import GPTConfig
+from icl.prompts import PromptLaw
+from icl.settling import Plan
+from icl.validation import InputError
 
 # Small models: sizes of this experiment only.
-D, N = 3, 10
-BATCH, QUERIES, CLIP, TEST_PROMPTS = 32, 8, 1.0, 10_000
-ADAM = 3e-3  # peak rate of what Muon does not move; Muon's is swept
-
-
-@dataclass(frozen=True)
-class GPTBudget:
-    """The sweep of a profile: steps, Muon's peak rates and how many seeds."""
-
-    steps: int
-    learning_rates: tuple[float, ...]
-    seeds: int
-
-
-BUDGETS = {
-    "quick": GPTBudget(300, (0.004, 0.01, 0.025), 2),
-    "standard": GPTBudget(1500, (0.002, 0.004, 0.01, 0.025), 3),
-    "paper": GPTBudget(20_000, (0.002, 0.004, 0.01, 0.025), 5),
-}
+SIZES = dict(d=3, n=10, layers=2, heads=2, width=32)
+SIGMA2, BETA_NORM = 0.25, 3.0
+RATES, SEEDS = (0.004, 0.01, 0.025), (0, 1, 2)  # of Muon; 3e-3 is Adam's, of what Muon does not move
+PLAN = Plan(3e-3, None, stretch=500, most=40)
+TEST_PROMPTS = 100_000
+NAMES = {"zero_mlp": (0.0, True), "zero_no_mlp": (0.0, False), "mean_mlp": (BETA_NORM, True),
+         "mean_no_mlp": (BETA_NORM, False)}  # name → size of the task mean, and whether there is an MLP  # fmt: skip
+RESULTS = FOLDER / "gpt_sweep.json"
+COMMAND = "python -m icl train gpt_sweep"
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Test risks, (2 means, 2 architectures, rates, seeds): mean zero then beta_norm; with the MLP, then without."""
+    """Test risks and how many steps they took, (2 means, 2 architectures, rates, seeds).
 
-    learning_rates: np.ndarray
+    Mean zero, then BETA_NORM; with the MLP, then without. `settled` says of each whether it was done.
+    """
+
     laws: tuple[PromptLaw, PromptLaw]
     risks: np.ndarray
+    steps: np.ndarray
+    settled: np.ndarray
 
     def ratios(self) -> np.ndarray:
         """Risk without over risk with the MLP, geometric mean over seeds: (2 means, rates)."""
@@ -51,82 +52,78 @@ class Sweep:
         return np.exp(logs[:, 1] - logs[:, 0])
 
 
-def small_law(parameters: Parameters, beta_norm: float) -> PromptLaw:
-    """d = 3, n = 10, H = Psi = I, beta_star = beta_norm (1, 1, 1)/√3, the chapter's sigma2."""
-    return PromptLaw.isotropic(D, N, parameters.sigma2, np.full(D, beta_norm / np.sqrt(D)))
+def law(beta_norm: float) -> PromptLaw:
+    """H = Psi = I and beta_star = beta_norm (1, 1, 1)/√3."""
+    d = SIZES["d"]
+    return PromptLaw.isotropic(d, SIZES["n"], SIGMA2, np.full(d, beta_norm / np.sqrt(d)))
 
 
-def sweep(parameters: Parameters, stream: Streams) -> Sweep:
-    """Train every combination of task mean, architecture, learning rate and seed, and test each on fresh prompts."""
-    budget = BUDGETS[parameters.profile]
-    laws = small_law(parameters, 0.0), small_law(parameters, parameters.beta_norm)
-    shape = (2, 2, len(budget.learning_rates), budget.seeds)
-    tests = [stream.entropy("test of the GPTs", i) for i in range(2)]  # the same prompts for all
-    jobs = [
-        (GPTConfig(D, N, mlp=j == 0, label_unit=label_unit(laws[i])), laws[i],
-         short_schedule(budget.steps, budget.learning_rates[k]), stream("GPT on many queries", i, j, k, run), tests[i])
-        for i, j, k, run in np.ndindex(shape)
-    ]  # fmt: skip
-    risks = np.reshape(each(_trained_risk, jobs, label="GPTs with and without the MLP"), shape)
-    return Sweep(np.array(budget.learning_rates), laws, risks)
+def settings() -> dict:
+    """Everything that a result depends on but its name, rate and seed, as JSON-able values."""
+    plan = {key: value for key, value in asdict(PLAN).items() if key != "muon"}
+    sizes = SIZES | {"sigma2": SIGMA2, "beta_norm": BETA_NORM, "batch": BATCH, "queries": QUERIES}
+    return {"sizes": sizes, "start": "fan_in", "plan": plan, "test_prompts": TEST_PROMPTS}
 
 
-def short_schedule(steps: int, muon: float) -> Schedule:
-    """Warm-up, the peak for the first half, then linearly to 0; Muon at that peak rate, Adam at ADAM."""
-    return Schedule(steps, ADAM, CLIP, warm_up=max(1, steps // 20), decay_from=steps // 2, muon=muon)
+def sweep(path: Path = RESULTS) -> Sweep:
+    """All trainings of the file.
+
+    Raises InputError where one is missing, and for a file that is damaged or of other settings.
+    """
+    runs = _kept(path).read()["runs"]
+    if missing := [run for run in every_run() if _key(*run[1:]) not in runs.get(run[0], {})]:
+        raise InputError(f"{len(missing)} trainings of the sweep are missing in {path}: `{COMMAND}` makes them.")
+    found = [runs[name][_key(rate, seed)] for name, rate, seed in every_run()]
+    shape = 2, 2, len(RATES), len(SEEDS)
+    risks, steps, settled = (np.reshape([run[key] for run in found], shape) for key in ("loss", "steps", "settled"))
+    return Sweep((law(0.0), law(BETA_NORM)), risks, steps, settled)
 
 
-def _trained_risk(config: GPTConfig, law: PromptLaw, schedule: Schedule, rng, test: int) -> float:
-    model, _ = train_gpt(config, law, schedule, rng, label="GPT")
-    return float(tested(model, law, TEST_PROMPTS, np.random.default_rng(test)).mean)
+def every_run() -> Iterator[tuple[str, float, int]]:
+    """Name, rate and seed of every training."""
+    return product(NAMES, RATES, SEEDS)
 
 
-def train_gpt(
-    config: GPTConfig,
-    law: PromptLaw,
-    schedule: Schedule,
-    rng: np.random.Generator,
+def is_there(name: str, rate: float, seed: int, path: Path = RESULTS) -> bool:
+    """Whether the file has a training; errors as `sweep`."""
+    return _key(rate, seed) in _kept(path).read()["runs"].get(name, {})
+
+
+def train_run(
+    name: str,
+    rate: float,
+    seed: int,
+    path: Path = RESULTS,
     *,
-    label: str,
-    batch: int = BATCH,
-    queries: int = QUERIES,
-    **kept,
-) -> tuple[GPT, np.ndarray]:
-    """A GPT trained on fresh prompts of `law`, `batch` a step with `queries` each: model and losses, (steps,).
+    states: Path = STATES,
+    minutes: float = math.inf,
+    device: str = "cpu",
+) -> Estimate | None:
+    """Train one GPT until constant rates help no more, test it, and add its risk to the file at `path`.
 
-    The loss is the squared error at the queries in units of the labels. `kept` goes to `training.train`, which says how
-    a run is kept on disk and goes on.
+    A killed run goes on from its file in `states`; one of more than so many `minutes` stops, saved, and None is
+    returned. Raises InputError as `training.train`.
     """
-    model = GPT(config, rng=rng, start="fan_in")
-    loss = lambda step: query_errors(model, law, batch, queries, rng).mean() / config.label_unit**2
-    return model, train(model, loss, schedule, rng=rng, label=label, **kept)
+    beta_norm, mlp = NAMES[name]
+    config = GPTConfig(**SIZES, mlp=mlp, label_unit=label_unit(law(beta_norm)))
+    number = 1 + list(every_run()).index((name, rate, seed))
+    state, label = states / f"gpt-{name}-{rate:g}-seed{seed}.safetensors", f"{name}, rate {rate:g}, seed {seed}"
+    seeds = [0, 46, number], [0, 47, number]
+    training = QueryTraining(config, law(beta_norm), rate, *seeds, state=state, label=label, device=device)
+    trained = training.whole(PLAN, TEST_PROMPTS, time.monotonic() + 60 * minutes)
+    if trained is None:
+        return None
+    settled, risk = trained
+    record = training.record(settled, risk, None)
+    told = {key: record[key] for key in ("loss", "stderr", "settled", "last_stretches", "core_seconds")}
+    _kept(path).add("runs", name, _key(rate, seed), told | {"steps": len(settled.curve)})
+    training.forget()
+    return risk
 
 
-def squared_errors(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> torch.Tensor:
-    """(f − y_query)² on `count` fresh prompts, (count,), on the model's device."""
-    prompts, device = law.sample(rng, count), model.position.device
-    E = torch.from_numpy(token_matrix(prompts.X, prompts.y, prompts.x_query)).float().to(device)
-    return (model(E) - torch.from_numpy(prompts.y_query).float().to(device)) ** 2
+def _key(rate: float, seed: int) -> str:
+    return f"{rate:g}, seed {seed}"
 
 
-def label_unit(law: PromptLaw) -> float:
-    """√(E y²), the size of a label: the root of tau = tr(H Psi) + sigma2 and of |beta_star|²_H together."""
-    return math.sqrt(tau(law) + law.beta_star @ law.H @ law.beta_star)
-
-
-def query_errors(model: GPT, law: PromptLaw, count: int, queries: int, rng: np.random.Generator) -> torch.Tensor:
-    """(f − y)² at several queries of each of `count` fresh prompts, (count, queries), on the model's device.
-
-    The queries of a prompt share its task and examples, and the model answers each as if it were alone.
-    """
-    device, n = model.position.device, law.n
-    drawn = replace(law, n=n + queries - 1).sample(rng, count)  # as many pairs more, the last one its query
-    X, y = np.concatenate([drawn.X, drawn.x_query[:, None]], 1), np.concatenate([drawn.y, drawn.y_query[:, None]], 1)
-    X, y = (torch.from_numpy(array).float().to(device) for array in (X, y))
-    return (model.answers(X[:, :n], y[:, :n], X[:, n:]) - y[:, n:]) ** 2
-
-
-def tested(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> Estimate:
-    """Mean squared error on `count` fresh prompts."""
-    with torch.no_grad():
-        return monte_carlo(lambda B: squared_errors(model, law, B, rng).double().cpu().numpy(), count, chunk=2000)
+def _kept(path: Path) -> KeptResults:
+    return KeptResults(path, settings(), {"runs": NAMES}, COMMAND)

@@ -4,7 +4,7 @@ import numpy as np
 
 from icl.chapters.mlp_benefit.experiments import Trainings
 from icl.chapters.mlp_benefit.false_valleys import TRAP, stuck_rate
-from icl.chapters.mlp_benefit.gpt_sweep import Sweep
+from icl.chapters.mlp_benefit.gpt_sweep import RATES, Sweep
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
@@ -96,7 +96,7 @@ def training_curves(law: PromptLaw, attention: Trainings, block: Trainings) -> F
 
 def gpt_sweep(sweep: Sweep) -> Figure:
     """Every GPT of the sweep: test risk against learning rate, zero task mean and not, with and without the MLP."""
-    rates, seeds = sweep.learning_rates, sweep.risks.shape[-1]
+    rates, seeds = np.array(RATES), sweep.risks.shape[-1]
     titles = ("task mean 0", r"task mean of size $\|\beta^*\|$")
     columns, floors = {}, np.empty((2, 3))
     with style():

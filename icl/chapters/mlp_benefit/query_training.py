@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from icl.chapters.mlp_benefit.gpt_sweep import query_errors, tested
+from icl.chapters.mlp_benefit.query_losses import query_errors, tested
 from icl.estimates import Estimate
 from icl.models.gpt import GPT, GPTConfig
 from icl.optimisers import Schedule

@@ -7,7 +7,6 @@ entry, by short whole trainings of a seed of their own, and the sweep is kept be
 rates until a stretch of steps brings nothing more, or says that it did not get there.
 """
 
-import json
 import math
 import time
 from dataclasses import asdict, dataclass, replace
@@ -16,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from icl.chapters.mlp_benefit.gpt_sweep import label_unit
+from icl.chapters.mlp_benefit.kept_results import KeptResults
+from icl.chapters.mlp_benefit.query_losses import label_unit
 from icl.chapters.mlp_benefit.query_training import BATCH, QUERIES, QueryTraining
 from icl.checkpoints import FOLDER, STATES
 from icl.estimates import Estimate, NotRun
-from icl.files import read_sealed, sealed, write_atomically
 from icl.models.gpt import GPTConfig
 from icl.optimisers import Schedule
 from icl.prompts import PromptLaw
@@ -157,7 +156,7 @@ def committed(path: Path = RESULTS) -> dict[str, Estimate]:
 
 def runs(path: Path = RESULTS) -> dict[str, dict[int, dict]]:
     """Entry → seed → all that is kept of a training (see `QueryTraining.record`); errors as `committed`."""
-    return {id: {int(seed): run for seed, run in found.items()} for id, found in _read(path)["entries"].items()}
+    return {id: {int(seed): run for seed, run in found.items()} for id, found in _kept(path).read()["entries"].items()}
 
 
 def curves(path: Path = RESULTS) -> dict[str, dict[int, np.ndarray]]:
@@ -169,7 +168,7 @@ def sweeps(path: Path = RESULTS) -> dict[str, dict[float, Estimate]]:
     """Entry → Muon's rate → the test loss after a short training at it; errors as `committed`."""
     return {
         id: {float(rate): Estimate(*found, SWEEP_PROMPTS) for rate, found in swept.items()}
-        for id, swept in _read(path)["sweeps"].items()
+        for id, swept in _kept(path).read()["sweeps"].items()
     }
 
 
@@ -207,7 +206,7 @@ def train_entry(
             found = training.short(SWEEP, SWEEP_PROMPTS, until)
             if found is None:
                 return None
-            _add(path, "sweeps", id, f"{rate:g}", [float(found.mean), float(found.stderr)])
+            _kept(path).add("sweeps", id, f"{rate:g}", [float(found.mean), float(found.stderr)])
             training.forget()
     rates = sweeps(path)[id]
     rate = min(rates, key=lambda rate: rates[rate].mean)
@@ -216,7 +215,7 @@ def train_entry(
     if trained is None:
         return None
     settled, found = trained
-    _add(path, "entries", id, str(seed), training.record(settled, found, runs(path).get(id, {}).get(seed)))
+    _kept(path).add("entries", id, str(seed), training.record(settled, found, runs(path).get(id, {}).get(seed)))
     training.forget(done=settled.stretches.flat)
     return found
 
@@ -236,24 +235,5 @@ def unfinished(id: str, seed: int, path: Path = RESULTS) -> bool:
     return run is None or not (run["settled"] or run["constant_steps"] >= PLAN.stretch * PLAN.most)
 
 
-def _add(path: Path, part: str, id: str, key: str, value) -> None:
-    """Put one result into the file, whole or not at all; what another process added meanwhile stays."""
-    content = _read(path)  # another entry may have been trained beside this one
-    content[part][id] = dict(sorted((content[part].get(id, {}) | {key: value}).items()))
-    ordered = {name: {key: content[name][key] for key in ENTRIES if key in content[name]} for name in _PARTS}
-    write_atomically(path, sealed({"settings": settings()} | ordered))
-
-
-_PARTS = ("sweeps", "entries")
-
-
-def _read(path: Path) -> dict[str, dict[str, dict]]:
-    """Part → entry → rate or seed → result; empty where there is no file."""
-    if not path.exists():
-        return {part: {} for part in _PARTS}
-    content = read_sealed(path)
-    if content.get("settings") != json.loads(json.dumps(settings())):
-        raise InputError(
-            f"{path} holds results of other settings than {__name__}; delete it, and train again: `{COMMAND}`."
-        )
-    return {part: content[part] for part in _PARTS}
+def _kept(path: Path) -> KeptResults:
+    return KeptResults(path, settings(), {"sweeps": ENTRIES, "entries": ENTRIES}, COMMAND)

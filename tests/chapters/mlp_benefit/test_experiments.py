@@ -7,8 +7,7 @@ import pytest
 
 from icl.chapters import check_parameters
 from icl.chapters.mlp_benefit import experiments as chapter
-from icl.chapters.mlp_benefit import false_valleys, gpt_sweep, mean_task_laws
-from icl.estimates import Estimate
+from icl.chapters.mlp_benefit import false_valleys, mean_task_laws
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
@@ -121,15 +120,6 @@ def test_trainings_fall(rng):
     assert runs.exact.curve[-1] == pytest.approx(theory.ltb_minimal_risk(law), rel=1e-2)
 
 
-def test_sweep_has_every_run(monkeypatch):
-    monkeypatch.setattr(gpt_sweep, "TEST_PROMPTS", 2000)
-    monkeypatch.setitem(gpt_sweep.BUDGETS, "quick", gpt_sweep.GPTBudget(2, (1e-3, 1e-2), 2))
-    sweep = gpt_sweep.sweep(PARAMETERS, Streams("a test", 0))
-    assert sweep.risks.shape == (2, 2, 2, 2) and np.isfinite(sweep.risks).all()
-    assert sweep.ratios().shape == (2, 2)
-    np.testing.assert_array_equal(sweep.risks, gpt_sweep.sweep(PARAMETERS, Streams("a test", 0)).risks)
-
-
 def test_share_of_stuck_starts_has_a_binomial_error():
     ends = Restarts(np.array([1.0, 1.0, 2.0, 3.0]), [])
     found = false_valleys.stuck_rate(ends, 1.0)
@@ -145,14 +135,3 @@ def test_trainings_have_streams_of_their_own_and_start_alike():
         3, rng=np.random.default_rng(Streams("a test", 3).entropy("training of t", 0)), init="label_path"
     )
     assert runs.exact.curve[0] == ExactRisk(law)(model.effective(7)).item()
-
-
-def test_ratios_are_without_over_with_the_mlp(monkeypatch):
-    """A made-up model whose risk is 6 without the MLP and 2 with it."""
-    monkeypatch.setitem(gpt_sweep.BUDGETS, "quick", gpt_sweep.GPTBudget(2, (1e-3, 1e-2), 2))
-    monkeypatch.setattr(gpt_sweep, "train_gpt", lambda config, *rest, **named: (config, None))
-    monkeypatch.setattr(gpt_sweep, "tested", lambda config, *rest: Estimate(2.0 if config.mlp else 6.0, 0.0, 1))
-    sweep = gpt_sweep.sweep(PARAMETERS, Streams("a test", 0))
-    np.testing.assert_allclose(sweep.ratios(), 3.0)
-    assert (sweep.risks[:, 0] == 2).all() and (sweep.risks[:, 1] == 6).all()
-    assert [np.linalg.norm(law.beta_star) for law in sweep.laws] == pytest.approx([0, 1.7])

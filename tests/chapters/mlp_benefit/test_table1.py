@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from icl import settling
 from icl.chapters import catalogue
-from icl.chapters.mlp_benefit import gpt_sweep, query_training, table1
+from icl.chapters.mlp_benefit import query_losses, query_training, table1
 from icl.chapters.mlp_benefit import table1_pictures as pictures
 from icl.estimates import Estimate, NotRun
 from icl.files import read_sealed, sealed, write_atomically
@@ -108,7 +108,7 @@ def test_the_rate_with_the_least_loss_is_taken_and_swept_once(tmp_path, monkeypa
 
 
 def test_every_rate_of_a_sweep_sees_the_same_prompts(tmp_path, monkeypatch):
-    seen, errors = [], gpt_sweep.query_errors
+    seen, errors = [], query_losses.query_errors
 
     def watched(model, law, count, queries, rng):
         seen.append(rng.bit_generator.state["state"]["state"])
@@ -156,7 +156,7 @@ def test_each_entry_is_the_printed_one(id, tmp_path, monkeypatch):
 
 
 def test_trained_on_the_law_it_is_tested_on_in_units_of_its_labels(tmp_path, monkeypatch):
-    laws, errors = [], gpt_sweep.query_errors
+    laws, errors = [], query_losses.query_errors
     monkeypatch.setattr(
         query_training, "query_errors", lambda model, law, *rest: laws.append((law, model)) or errors(model, law, *rest)
     )

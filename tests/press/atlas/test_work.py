@@ -5,12 +5,14 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from icl.chapters import catalogue, check_parameters
 from icl.claims import Claim
 from icl.files import sealed
 from icl.validation import InputError
+from press import cli
 from press.atlas import edges, kept, point, points, table, work
 from press.atlas.edges import Edge
 from press.atlas.needed import needed
@@ -119,6 +121,17 @@ def test_more_points_compute_only_the_new_ones(tmp_path, cheap):
     asked = points.read(tmp_path / "points.csv")
     assert work.groups(asked) == [(CHAPTER, 0), (CHAPTER, 1)]
     assert work.run_group(tmp_path, CHAPTER, 0) == work.GROUP - 3 and work.run_group(tmp_path, CHAPTER, 1) == 2
+
+
+def test_a_table_of_fewer_points_is_not_taken_for_done(tmp_path, cheap):
+    """As of a folder that was copied: the workflow knows nothing of it, and would leave what stands there alone."""
+    points.write(tmp_path / "points.csv", [CHAPTER], 3)
+    work.run_group(tmp_path, CHAPTER, 0)
+    told = work.gather(tmp_path, CHAPTER)
+    asked = ["atlas", CHAPTER, "--points", "4", "--plan", "--out", str(tmp_path)]
+    assert CliRunner().invoke(cli.commands, asked).exit_code == 0
+    assert not told.exists() and len(points.read(tmp_path / "points.csv")[CHAPTER]) == 4
+    assert len(list(tmp_path.glob("points/*/*[0-9].json"))) == 3, "what was decided stays"
 
 
 def test_a_point_of_other_code_or_damaged_is_decided_again(tmp_path, cheap, monkeypatch):
