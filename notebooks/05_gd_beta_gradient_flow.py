@@ -6,7 +6,6 @@
 #       extension: .py
 #       format_name: percent
 #       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -311,8 +310,8 @@ ledger.claims({
 # %% [markdown]
 # **A search that knows nothing of this.** L-BFGS minimises the exact loss of a whole transformer block over all entries of $\beta$ and
 # $\Gamma$ from {glue:text}`starts:.0f` random starts. **When $H$ is singular**, here $d + 2$ covariates of which $d$ directions ever vary
-# and a task with one direction that never does, the $\Gamma$ found depend on the start: two differ by more than
-# {glue:text}`parameter_spread:.1f` times the largest. Their predictions do not differ.
+# and a task with one direction that never does, the $\Gamma$ found depend on the start: two differ by as much as
+# {glue:text}`parameter_spread:.2f` times the largest. Their predictions do not differ.
 #
 # **What kind of step is it?** For $H, \Psi \succ 0$, $\Gamma^{\ast -1} = \tfrac{n+1}{n} H + \tfrac{\tau}{n} \Psi^{-1}$: as the context grows,
 # $\Gamma^\ast \to H^{-1}$, a *Newton step* from $\beta^\ast$, and at finite $n$ a regularised one. The search agrees at $n = 10^7$
@@ -1183,8 +1182,7 @@ numbers = {
     "steps": budget.steps,
     "matrix_d": small,
     "largest_matrix_d": flow.MATRIX_D,
-    # where nothing pulls, rounding has a say in where a search ends: to halves
-    "parameter_spread": np.floor(2 * chapter.parameter_spread(flat_ends)) / 2,
+    "parameter_spread": chapter.parameter_spread(flat_ends),
     "length_floor": sigma2 + d * (1 - target) ** 2,
     "sandwich_factor": bayes_rates.nearly_optimal_factor(phi, sigma2),
     "equivalent_error_percent": equivalent_error(n),

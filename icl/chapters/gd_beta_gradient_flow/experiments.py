@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.optimize import root
+from scipy.linalg import block_diag, orth
 
 from icl.chapters.gd_beta_gradient_flow import flow
 from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
@@ -70,18 +70,21 @@ def settled(law: PromptLaw, ends: GDBetaEnds) -> GDBetaEnds:
     """Ends of L-BFGS, taken on to where the risk's gradient is 0 to the last digit.
 
     Under much noise Gamma is small, and so is all that it takes off the risk: the risk's rounding hides Gamma's digits,
-    the gradient shows them. Levenberg and Marquardt's method, Gamma in units of its size; it keeps still along the
-    directions in which nothing changes.
+    the gradient shows them. Newton's method, for as long as its decrement falls, on what H sees of beta and Gamma: the
+    rest changes no prediction, and keeps still.
     """
+    d, seen = law.d, orth(law.H)
+    basis = block_diag(seen, np.kron(seen, seen))  # of (beta, Gamma row by row)
 
     def at_rest(beta, Gamma):
-        d, unit = law.d, max(np.abs(Gamma).max(), np.finfo(float).tiny)
-        weight = np.r_[np.ones(d), np.full(d * d, unit)]
-        point = lambda vector: (vector[:d], unit * vector[d:].reshape(d, d))
-        gradient = lambda vector: weight * np.r_[*map(np.ravel, flow.slope(law, *point(vector)))]
-        curvature = lambda vector: weight[:, None] * gradient_flow.hessian(law, *point(vector)) * weight
-        options = dict(xtol=1e-15, ftol=1e-15, gtol=0.0)
-        return point(root(gradient, np.r_[beta, Gamma.ravel() / unit], jac=curvature, method="lm", options=options).x)
+        best, vector, least = None, np.r_[beta, Gamma.ravel()], np.inf
+        while True:
+            point = vector[:d], vector[d:].reshape(d, d)
+            gradient = basis.T @ np.r_[*map(np.ravel, flow.slope(law, *point))]
+            step = np.linalg.solve(basis.T @ gradient_flow.hessian(law, *point) @ basis, gradient)
+            if not 0 <= gradient @ step < least:
+                return point if best is None else best
+            best, least, vector = point, gradient @ step, vector - basis @ step
 
     points = [at_rest(*point) for point in zip(ends.beta, ends.Gamma, strict=True)]
     return GDBetaEnds(ends.risks, *map(np.stack, zip(*points, strict=True)))

@@ -186,6 +186,18 @@ def test_the_ends_of_a_search_under_much_noise_are_settled_by_the_gradient():
     assert off[1] < 1e-13 < 1e-10 < off[0]
 
 
+def test_what_a_singular_covariance_does_not_see_keeps_still(rng):
+    """Of every end, to the last digits: rounding has no say in where a search ends."""
+    H = np.diag([1.0, 0.6, 0.3, 0, 0])
+    law = PromptLaw(20, H, np.eye(5), np.full(5, 3.0), 0.25)
+    found = gd_beta_minimisers(law, 3, rng)
+    ends = chapter.settled(law, found)
+    np.testing.assert_array_equal(ends.beta[:, 3:], found.beta[:, 3:])
+    unseen = ~np.outer(H.any(0), H.any(0))
+    np.testing.assert_array_equal(ends.Gamma[:, unseen], found.Gamma[:, unseen])
+    assert np.abs(ends.Gamma - found.Gamma).max() > 0
+
+
 def test_curvatures_and_tail_at_the_start_and_end():
     law = mean_task_laws.isotropic_law(PARAMETERS)
     measured = flows.curvatures(law, np.zeros(3), np.zeros((3, 3)))
