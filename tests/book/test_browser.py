@@ -183,6 +183,11 @@ _DRAWINGS = """() => {
 }"""
 
 
+_WIDE_TABLES = """() => [...document.querySelectorAll("article table.table")].filter((table) =>
+  !table.querySelector("tr > :nth-child(4)") && table.offsetWidth > table.parentElement.clientWidth + 1
+).map((table) => table.textContent.trim().slice(0, 40))"""
+
+
 def test_figures_and_claims_are_read_on_a_phone_without_swiping(browser):
     """A figure is drawn twice, for a wide and a narrow column; one is seen, its letters 9 px high or more."""
     seen, files = 0, {name: HTML / f"{name}.html" for name in pages()}
@@ -194,6 +199,7 @@ def test_figures_and_claims_are_read_on_a_phone_without_swiping(browser):
             page.goto(file.as_uri())
             names = page.locator(".icl-strip summary code").evaluate_all("all => all.map((id) => id.offsetHeight)")
             assert max(names, default=0) < 60, f"{name}: a claim's id has room for words beside its verdict"
+            assert page.evaluate(_WIDE_TABLES) == [], f"{name}: a table of three columns goes on beyond the edge"
             for frame in page.evaluate(_DRAWINGS):
                 assert len(frame["told"]) == 1, (name, frame)
                 assert frame["words"] and frame["letter"] >= 9 and frame["beyond"] <= 0.5, (name, frame)
