@@ -45,31 +45,32 @@ def train_table(
     seed: int, path: Path, *, anew: bool = False, minutes: float | None = None, device="cpu"
 ) -> Iterator[str]:
     """Train Table 1's four entries and add their losses to the file at `path`; options and errors as `train_all`."""
-    _prepare(device)
-    for id in table1.ENTRIES:
-        if not anew and not table1.unfinished(id, seed, path):
-            yield f"{id}, seed {seed}: {_KEPT}"
-            continue
-        found = table1.train_entry(id, seed, path, minutes=minutes or math.inf, device=device)
-        if found is None:
-            yield f"{id}, seed {seed}: {_STOPPED}"
-            return
-        yield f"{id}, seed {seed}: test loss {found.mean:.4g} ± {found.stderr:.1g}, in {path}"
+    runs = {f"{id}, seed {seed}": (id, seed, path) for id in table1.ENTRIES}
+    there, train = lambda *run: not table1.unfinished(*run), table1.train_entry
+    return _add_results(runs, there, train, "loss", anew=anew, minutes=minutes, device=device)
 
 
 def train_sweep(path: Path, *, anew: bool = False, minutes: float | None = None, device="cpu") -> Iterator[str]:
     """Train chapter 4's small GPTs and add their risks to the file at `path`; options and errors as `train_all`."""
+    runs = {"{}, rate {:g}, seed {}".format(*run): (*run, path) for run in gpt_sweep.every_run()}
+    there, train = gpt_sweep.is_there, gpt_sweep.train_run
+    return _add_results(runs, there, train, "risk", anew=anew, minutes=minutes, device=device)
+
+
+def _add_results(
+    runs: dict[str, tuple], there: Callable, train: Callable, what: str, *, anew: bool, minutes: float | None, device
+) -> Iterator[str]:
+    """Train each of the runs, by name, whose result is not `there` in its file, the last of its arguments."""
     _prepare(device)
-    for run in gpt_sweep.every_run():
-        named = "{}, rate {:g}, seed {}".format(*run)
-        if not anew and gpt_sweep.is_there(*run, path):
+    for named, run in runs.items():
+        if not anew and there(*run):
             yield f"{named}: {_KEPT}"
             continue
-        found = gpt_sweep.train_run(*run, path, minutes=minutes or math.inf, device=device)
+        found = train(*run, minutes=minutes or math.inf, device=device)
         if found is None:
             yield f"{named}: {_STOPPED}"
             return
-        yield f"{named}: test risk {found.mean:.4g} ± {found.stderr:.1g}, in {path}"
+        yield f"{named}: test {what} {found.mean:.4g} ± {found.stderr:.1g}, in {run[-1]}"
 
 
 def train_tasks(

@@ -107,7 +107,6 @@ def gpt_sweep(sweep: Sweep) -> Figure:
                 spread = rates[:, None] * (0.95 if j == 0 else 1.05) * np.ones(seeds)
                 axis.plot(spread.ravel(), risks.ravel(), "o", color=COLOURS[key], alpha=0.7, markersize=5.5)
                 axis.plot(rates, np.exp(np.log(risks).mean(-1)), color=COLOURS[key], label=label)
-                # a column a rate: the large ones are chaotic, and may hide nothing that the small ones do
                 columns |= {f"{('zero', 'mean')[i]}_{key}_{r:g}": row for r, row in zip(rates, risks, strict=True)}
             floors[i] = theory.lsa_minimum(law).risk, theory.ltb_minimal_risk(law), _bayes(law)
             for value, key in zip(floors[i], ("attention_only", "block", "bayes"), strict=True):
