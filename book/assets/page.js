@@ -13,6 +13,9 @@ function iclTarget() {
 (function () {
   "use strict";
   const root = document.documentElement;
+  // At a first visit the theme's own script says so at the end of the page: till then all its colours, and the borders
+  // drawn in them, would be missing.
+  if (!/^(light|dark)$/.test(root.dataset.theme)) root.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const aimed = location.hash.length > 1 && !location.hash.includes("=");
   root.classList.toggle("icl-typesetting", aimed);
   root.classList.add("icl-faces"); // of the text: they come from the disk, and with another face its lines are others

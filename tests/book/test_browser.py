@@ -111,6 +111,15 @@ def open_page(page, name):
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)))")
 
 
+def test_a_first_visit_has_its_colours_before_anything_is_drawn(browser, setting):
+    note = "() => { window.theme ??= document.body && document.documentElement.dataset.theme; }"
+    with watched(browser, setting) as page:  # the page of all tests remembers its theme from the one before
+        page.add_init_script(f"new MutationObserver({note}).observe(document, {{ childList: true, subtree: true }})")
+        open_page(page, "notebooks/12_your_own_model")
+        assert page.evaluate("window.theme") == setting["color_scheme"]
+        assert page.evaluate("window.shifts.sum") <= 0.05
+
+
 @pytest.mark.parametrize("name", pages())
 def test_page_is_whole(page, name):
     open_page(page, name)
