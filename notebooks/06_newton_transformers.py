@@ -55,7 +55,6 @@ from icl.chapters.newton_transformers import (
 from icl.chapters.newton_transformers import experiments as chapter
 from icl.chapters.newton_transformers import trained_depth as depth
 from icl.chapters.newton_transformers.explorable import explorable
-from icl.estimates import monte_carlo
 from icl.prompts import PromptLaw, token_matrix
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory import newton as theory
@@ -745,7 +744,7 @@ def squared_errors(law, rung, prompts, rng):
             Z = attend(Z, P, np.diag([-a] * law.d + [0]))
         return (-Z[:, -1, -1] - batch.y_query) ** 2
 
-    return monte_carlo(draw, prompts, chunk=depth.chunk(law))
+    return depth.reliable_mean(draw, law, prompts)
 
 
 forward = squared_errors(

@@ -178,7 +178,7 @@ def looped(lam, L, a=None):
 
 
 free, left = theory.free_steps(lam, layers), christoffel(lam, layers)
-searched = chapter.descend_over_steps(lam, layers, 4, stream("search"))
+searched = chapter.descend_over_steps(lam, layers, 12, stream("search"))
 
 # %% [markdown]
 # Measured twice: by a search over the steps that knows no polynomials, and by the transformer on {glue:text}`prompts:,.0f` random prompts. (Endless examples need no limit

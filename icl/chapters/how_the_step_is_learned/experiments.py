@@ -127,8 +127,8 @@ def follow(velocity: Velocity, start: Parts, end: float, *, rtol: float = 1e-8) 
 
 
 def horizon(law: PromptLaw, start: float) -> float:
-    """A time by which heads from so small a start have long ended."""
-    return 60 / (min(start, 1.0) * unit(law) * np.diag(law.H).min() ** 2)
+    """A time by which heads from so small a start have ended: a hundred times what most take, for rest costs little."""
+    return 6000 / (min(start, 1.0) * unit(law) * np.diag(law.H).min() ** 2)
 
 
 def drop_horizon(law: PromptLaw) -> float:

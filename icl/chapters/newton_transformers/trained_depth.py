@@ -1,5 +1,6 @@
 """Chapter 6's depth ladder: deep linear attention trained on fresh prompts, beside its exact risks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import roots_genlaguerre
 
-from icl.estimates import Estimate, monte_carlo
+from icl.estimates import Estimate, NotRun, joint_monte_carlo, monte_carlo
 from icl.models.deep_attention import DeepLinearAttention
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
@@ -31,6 +32,7 @@ BUDGETS = {
     "paper": Budget(10_000_000, Schedule(10_000, 0.03, clip=1.0), 4096),
     "claims": Budget(10_000, Schedule(100, 0.03, clip=1.0), 64),
 }
+MOST_OF_ONE = 0.5  # of the variance of a mean, may come from one prompt
 # What is trained: kind, layers, shared matrices, and how the first steps grow from layer to layer.
 TRAINED = (
     ("gd", 2, False, 1.0),
@@ -92,6 +94,18 @@ def tested(model: DeepLinearAttention, law: PromptLaw, count: int, rng: np.rando
     """The risk on `count` fresh prompts."""
     with torch.no_grad():
         return monte_carlo(lambda B: _errors(model, law, B, rng).numpy(), count, chunk=chunk(law))
+
+
+def reliable_mean(errors: Callable[[int], np.ndarray], law: Sampler, count: int) -> Estimate | NotRun:
+    """The mean of errors(B), (B,), over `count` prompts of the law; why there is none where a single one decides it.
+
+    Deep steps are powers of the covariates' size: with few of them a rare prompt may hold more of the risk than all
+    that were drawn, and then neither the mean nor its standard error is to be relied on.
+    """
+    found = joint_monte_carlo(lambda B: errors(B)[:, None], count, chunk=chunk(law))
+    if found.largest_share[0] > MOST_OF_ONE:
+        return NotRun(f"one prompt of {count:,} makes {found.largest_share[0]:.0%} of the variance")
+    return found.function(found.mean[0], [1.0])
 
 
 def chunk(law: Sampler) -> int:

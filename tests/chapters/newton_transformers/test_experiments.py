@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from icl.chapters import check_parameters
-from icl.chapters.newton_transformers import constructed, experiments, fixed_alpha
+from icl.chapters.newton_transformers import constructed, experiments, fixed_alpha, trained_depth
 from icl.chapters.newton_transformers.constructed_pictures import DesignTable
+from icl.prompts import PromptLaw
 from icl.theory import newton as theory
 
 parameters = lambda **values: check_parameters("06_newton_transformers", **values)
@@ -84,3 +85,12 @@ def test_the_table_counts_built_layers():
 
 def test_budget_shrinks_with_d():
     assert experiments.budget(parameters(d=5)).draws == 20_000 > experiments.budget(parameters(d=20)).draws >= 50
+
+
+def test_a_mean_that_one_prompt_decides_is_not_printed(rng):
+    law = PromptLaw.isotropic(1, 4, 0.0)
+    light = trained_depth.reliable_mean(lambda B: rng.standard_normal(B) ** 2, law, 5000)
+    assert abs(light.mean - 1) < 5 * light.stderr < 0.2
+    assert light.stderr == pytest.approx((2 / 5000) ** 0.5, rel=0.2)
+    heavy = trained_depth.reliable_mean(lambda B: (np.arange(B) == 7) * 1e6, law, 5000)
+    assert "one prompt of 5,000 makes 100%" in heavy.reason

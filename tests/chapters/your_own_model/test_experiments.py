@@ -17,11 +17,14 @@ def test_the_prompts_wanted_tell_apart_nine_times_in_ten(rng):
     Delta = chapter.farther(LAW, penalties, 20_000, rng)
     count = int(prompts_needed(Estimate(Delta.mean(), Delta.std() / np.sqrt(len(Delta)), len(Delta))))
     tables = [chapter.farther(LAW, penalties, count, rng) for _ in range(300)]
-    found = chapter.detected([D.mean() > 5 * D.std(ddof=1) / np.sqrt(count) for D in tables], count)
+    found = chapter.detected([D.mean() > 5 * D.std(ddof=1) / np.sqrt(count) for D in tables], count, Delta)
     assert abs(found.mean - 0.9) < 0.06 + 4 * found.stderr
+    sure = chapter.detected([True] * 9 + [False], 100, 1 + 1e-9 * Delta)
+    assert sure.mean == 0.9 and sure.stderr == pytest.approx((0.09 / 10 + 0.01 / 10) ** 0.5, rel=0.2)
+    assert found.stderr > 1.05 * np.sqrt(found.mean * (1 - found.mean) / 300)  # the reckoned number's own error
     assert prompts_needed(Estimate(1.0, 1.0, 100)) == np.ceil(100 * 6.2816**2)
     assert prompts_needed(Estimate(0.0, 1.0, 100)) == np.inf
-    assert "more than 10,000 prompts" in chapter.detected([], 10_000).reason
+    assert "more than 10,000 prompts" in chapter.detected([], 10_000, Delta).reason
 
 
 def test_the_same_penalty_is_never_farther(rng):
