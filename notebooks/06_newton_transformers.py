@@ -55,6 +55,7 @@ from icl.chapters.newton_transformers import (
 from icl.chapters.newton_transformers import experiments as chapter
 from icl.chapters.newton_transformers import trained_depth as depth
 from icl.chapters.newton_transformers.explorable import explorable
+from icl.estimates import monte_carlo
 from icl.prompts import PromptLaw, token_matrix
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory import newton as theory
@@ -733,8 +734,8 @@ def attend(Z, P, Q):
     return Z + P @ seen @ (np.swapaxes(seen, -1, -2) @ (Q @ Z))
 
 
-def squared_errors(law, rung, prompts, rng):
-    """Of the steps of a rung, written into matrices, on fresh prompts."""
+def squared_errors(law, rung, rng):
+    """Of the steps of a rung, written into matrices, on B fresh prompts."""
 
     def draw(B):
         batch = law.sample(rng, B)
@@ -744,12 +745,11 @@ def squared_errors(law, rung, prompts, rng):
             Z = attend(Z, P, np.diag([-a] * law.d + [0]))
         return (-Z[:, -1, -1] - batch.y_query) ** 2
 
-    return depth.reliable_mean(draw, law, prompts)
+    return draw
 
 
-forward = squared_errors(
-    isotropic, plus[2], depth_plan.prompts, stream("forward pass")
-)
+errors = squared_errors(isotropic, plus[2], stream("forward pass"))
+forward = depth.reliable_mean(errors, isotropic, depth_plan.prompts)
 ledger.claims({
     "depth.forward": (ladder_risk(plus[2]), forward, ladder_risk(plus[2], 1))
 })
@@ -776,11 +776,9 @@ ledger.figure(depth_pictures.ladder(rungs, depth_bayes, climbed))
 # %%
 seen_20, seen_19 = (DepthLadder(5, N, 0).free_steps(3) for N in (20, 19))
 shorter = PromptLaw.isotropic(5, 19, 0)
-forward = squared_errors(
-    shorter,
-    seen_19,
-    4 * depth_plan.prompts,
-    stream("forward pass, 19 examples"),
+errors = squared_errors(shorter, seen_19, stream("forward pass, 19 examples"))
+forward = monte_carlo(
+    errors, 4 * depth_plan.prompts, chunk=depth.chunk(shorter)
 )
 ledger.claims({
     "depth.baseline_examples": (seen_19.risk, forward, seen_20.risk)
