@@ -454,12 +454,9 @@ many = search.descents(
     ],
     stream("all minimisers"),
 )
-flat_reached = [
-    many.weights[k]
-    for k in np.flatnonzero(
-        many.reached(least_risk(n, flat.H, flat.Psi, sigma2))
-    )
-]
+flat_reached = chapter.reached(
+    flat, many, least_risk(n, flat.H, flat.Psi, sigma2)
+)
 agree = max(
     (missed(end, flat_best, flat.H) for end in flat_reached), default=np.inf
 )

@@ -326,13 +326,12 @@ def farthest(law, ends, target, **seen):
     ).max()
 
 
-ends = gd_beta_minimisers(law, budget.starts, stream("search"))
-skewed_ends = gd_beta_minimisers(
+ends = chapter.minimisers(law, budget.starts, stream("search"))
+skewed_ends = chapter.minimisers(
     skewed, budget.starts, stream("search, skewed")
 )
-flat_ends = chapter.settled(
-    singular,
-    gd_beta_minimisers(singular, budget.starts, stream("search, singular")),
+flat_ends = chapter.minimisers(
+    singular, budget.starts, stream("search, singular")
 )
 (best, least), (skewed_best, _) = minimum(law), minimum(skewed)
 flat_best, flat_least = minimum(singular)

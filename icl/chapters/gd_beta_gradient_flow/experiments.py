@@ -1,6 +1,6 @@
 """Chapter 5: averages over random prompts, and how the minimisers of GD-β's risk differ."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -9,9 +9,10 @@ from scipy.linalg import block_diag, orth
 from icl.chapters.gd_beta_gradient_flow import flow
 from icl.estimates import Estimate, joint_monte_carlo, monte_carlo
 from icl.models.gd_beta_model import GDBeta
+from icl.models.risk_gradient import RiskGradient
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
-from icl.search import GDBetaEnds
+from icl.search import GDBetaEnds, gd_beta_minimisers, units
 from icl.theory import gd_beta, gradient_flow
 
 
@@ -66,6 +67,18 @@ def measured_ratio(law: PromptLaw, above, below, count: int, rng: np.random.Gene
     return found.function(top / bottom, [1 / bottom, -top / bottom**2])
 
 
+def minimisers(law: PromptLaw, count: int, rng: np.random.Generator) -> GDBetaEnds:
+    """Ends of L-BFGS over beta and Gamma from N(0, 1) entries, labels in the `units` of the law, then `settled`.
+
+    From such entries a large mean task is far away, in a valley |beta_star|² times as steep across as along; in those
+    units beta alone is divided by theirs. What H does not see of beta stays as it was drawn: the rounding of H's zeros,
+    times its square, would be a risk.
+    """
+    (labels, _), seen = units(law), orth(law.H)
+    ends = gd_beta_minimisers(law.with_labels_scaled(1 / labels), count, rng)
+    return settled(law, replace(ends, beta=ends.beta + (labels - 1) * ends.beta @ seen @ seen.T))
+
+
 def settled(law: PromptLaw, ends: GDBetaEnds) -> GDBetaEnds:
     """Ends of L-BFGS, taken on to where the risk's gradient is 0 to the last digit.
 
@@ -86,8 +99,9 @@ def settled(law: PromptLaw, ends: GDBetaEnds) -> GDBetaEnds:
                 return point if best is None else best
             best, least, vector = point, gradient @ step, vector - basis @ step
 
-    points = [at_rest(*point) for point in zip(ends.beta, ends.Gamma, strict=True)]
-    return GDBetaEnds(ends.risks, *map(np.stack, zip(*points, strict=True)))
+    points, risk = [at_rest(*point) for point in zip(ends.beta, ends.Gamma, strict=True)], RiskGradient(law)
+    risks = [risk.constant + risk.of_model(GDBeta(*point))[0] for point in points]
+    return GDBetaEnds(np.array(risks), *map(np.stack, zip(*points, strict=True)))
 
 
 def _chunk(law):

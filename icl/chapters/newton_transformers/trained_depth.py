@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import roots_genlaguerre
 
-from icl.estimates import Estimate, NotRun, joint_monte_carlo, monte_carlo
+from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.deep_attention import DeepLinearAttention
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
@@ -32,7 +32,7 @@ BUDGETS = {
     "paper": Budget(10_000_000, Schedule(10_000, 0.03, clip=1.0), 4096),
     "claims": Budget(10_000, Schedule(100, 0.03, clip=1.0), 64),
 }
-MOST_OF_ONE = 0.5  # of the variance of a mean, may come from one prompt
+HEAVY = 0.5  # Pareto index of a tail from which on it has no variance, and a mean no standard error
 # What is trained: kind, layers, shared matrices, and how the first steps grow from layer to layer.
 TRAINED = (
     ("gd", 2, False, 1.0),
@@ -97,15 +97,21 @@ def tested(model: DeepLinearAttention, law: PromptLaw, count: int, rng: np.rando
 
 
 def reliable_mean(errors: Callable[[int], np.ndarray], law: Sampler, count: int) -> Estimate | NotRun:
-    """The mean of errors(B), (B,), over `count` prompts of the law; why there is none where a single one decides it.
+    """The mean of errors(B), (B,), over `count` prompts of the law; why there is none where its tail is too heavy.
 
-    Deep steps are powers of the covariates' size: with few of them a rare prompt may hold more of the risk than all
-    that were drawn, and then neither the mean nor its standard error is to be relied on.
+    Deep steps are powers of the covariates' size: without noise a rare prompt may hold more of the risk than all that
+    were drawn, and then neither the mean nor its standard error is to be relied on. What tells is the Pareto index of
+    the largest errors, min(count / 5, 3 √count) of them (Vehtari, Simpson, Gelman, Yao and Gabry 2024, §3).
     """
-    found = joint_monte_carlo(lambda B: errors(B)[:, None], count, chunk=chunk(law))
-    if found.largest_share[0] > MOST_OF_ONE:
-        return NotRun(f"one prompt of {count:,} makes {found.largest_share[0]:.0%} of the variance")
-    return found.function(found.mean[0], [1.0])
+    from scipy.stats import genpareto  # takes a second
+
+    drawn = np.concatenate([errors(min(chunk(law), count - k)) for k in range(0, count, chunk(law))])
+    largest = min(count // 5, round(3 * count**0.5))
+    tail = np.sort(drawn)[-largest - 1 :]
+    index = float(genpareto.fit(tail[1:] - tail[0], floc=0)[0])
+    if index >= HEAVY:
+        return NotRun(f"the largest errors of {count:,} have Pareto index {index:.2f}: from {HEAVY} on, no variance")
+    return monte_carlo(lambda B: drawn, count, chunk=count)
 
 
 def chunk(law: Sampler) -> int:

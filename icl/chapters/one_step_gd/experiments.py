@@ -22,7 +22,6 @@ from icl.search import (
     exact_risk,
     learned_step,
     mean_over_trainings,
-    restarts,
     train_on_samples,
     units,
 )
@@ -78,7 +77,7 @@ def families_at_d1(n: int, sigma2: float, count: int, rng: np.random.Generator) 
 
     The share's error is the binomial one under the prediction, ½.
     """
-    ends = restarts(PromptLaw.isotropic(1, n, sigma2), count, rng)
+    ends = descents(PromptLaw.isotropic(1, n, sigma2), [dict(count=count)], rng)
     second = np.array([abs(end.v.item() * end.u.item()) > abs(end.c.item() * end.V.item()) for end in ends.weights])
     return Estimate(second.mean(), 0.5 / np.sqrt(count), count), float(ends.risks[second].max(initial=-np.inf))
 

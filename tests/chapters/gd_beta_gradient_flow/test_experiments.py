@@ -186,6 +186,15 @@ def test_the_ends_of_a_search_under_much_noise_are_settled_by_the_gradient():
     assert off[1] < 1e-13 < 1e-10 < off[0]
 
 
+def test_a_mean_task_far_from_every_start_is_found():
+    parameters = check_parameters(CHAPTER, d=20, n=65, sigma2=0.12, beta_norm=2e5)
+    singular = mean_task_laws.laws(parameters, Streams("a test", 0))[2]
+    least = gd_beta.minimal_risk(singular)
+    assert chapter.minimisers(singular, 2, np.random.default_rng(6)).risks == pytest.approx(least, rel=1e-10)
+    astray = gd_beta_minimisers(singular, 2, np.random.default_rng(6))
+    assert astray.risks.max() > 2 * least, "or labels need no unit"
+
+
 def test_what_a_singular_covariance_does_not_see_keeps_still(rng):
     """Of every end, to the last digits: rounding has no say in where a search ends."""
     H = np.diag([1.0, 0.6, 0.3, 0, 0])

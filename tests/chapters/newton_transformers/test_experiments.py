@@ -87,10 +87,10 @@ def test_budget_shrinks_with_d():
     assert experiments.budget(parameters(d=5)).draws == 20_000 > experiments.budget(parameters(d=20)).draws >= 50
 
 
-def test_a_mean_that_one_prompt_decides_is_not_printed(rng):
+def test_a_mean_without_a_variance_is_not_printed(rng):
     law = PromptLaw.isotropic(1, 4, 0.0)
     light = trained_depth.reliable_mean(lambda B: rng.standard_normal(B) ** 2, law, 5000)
     assert abs(light.mean - 1) < 5 * light.stderr < 0.2
     assert light.stderr == pytest.approx((2 / 5000) ** 0.5, rel=0.2)
-    heavy = trained_depth.reliable_mean(lambda B: (np.arange(B) == 7) * 1e6, law, 5000)
-    assert "one prompt of 5,000 makes 100%" in heavy.reason
+    heavy = trained_depth.reliable_mean(lambda B: rng.pareto(1.1, B), law, 5000)
+    assert "Pareto index 0.9" in heavy.reason or "Pareto index 1.0" in heavy.reason or "0.8" in heavy.reason

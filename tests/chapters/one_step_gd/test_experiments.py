@@ -41,6 +41,8 @@ def test_both_families_at_d1_are_as_good(rng):
     share, worst = chapter.families_at_d1(7, 0.3, 60, rng)
     assert abs(share.mean - 0.5) <= 5 * share.stderr and 0 < share.mean < 1
     assert worst == pytest.approx(theory.minimal_risk(1, 7, 0.3), rel=1e-9)
+    _, worst = chapter.families_at_d1(98, 150.4, 20, np.random.default_rng(0))
+    assert worst == pytest.approx(theory.minimal_risk(1, 98, 150.4), rel=1e-12), "much noise: L-BFGS alone stops short"
 
 
 def test_means_with_controls_are_sharper_and_as_right(rng):

@@ -62,6 +62,14 @@ def test_attention_learns_any_preconditioner(rng, d, n, sigma2, condition):
         assert distance(found, other) < 1e-8
 
 
+def test_under_much_noise_a_false_valley_has_not_reached_the_bottom():
+    """Half of what can be learned is there 2e-11 of the risk: less than what `Restarts.reached` allows."""
+    law = law_at(3, 5, 1e6, 10.0)
+    least, nothing = theory.minimal_risk(law), np.trace(law.H) + 1e6
+    ends = search.Restarts(np.array([nothing, (least + nothing) / 2, least]), ["none", "half", "all"])
+    assert ends.reached(least).all() and chapter.reached(law, ends, least) == ["all"]
+
+
 def test_squared_size_counts_every_entry_and_no_noise(rng):
     """Unbiased with noise of any size, and its error is the spread over repetitions; a wrong entry shows."""
     wrong, unit = np.array([[0.0, 0.3], [0.0, 0.0]]), np.diag([2.0, 1.0])
