@@ -45,22 +45,30 @@ def atlas(chapters, count, cores, plan, go_on, out):
     \f
     Raises WorkflowError where a job failed; what is done stays.
     """
+    from press.output import output_folder, workplace
+
+    names, out = [check_chapter(name) for name in chapters] or list(CHAPTERS), output_folder(out)
+    with workplace(out, "atlas"):  # what is asked is one file, which a second command would replace under the first
+        _plan(names, count, out, go_on)
+        if plan:
+            return
+        command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",
+                   "--config", f"atlas={out.resolve()}", "--", "atlas"]  # fmt: skip
+        if subprocess.run([sys.executable, "-m", "snakemake", *command], cwd=ROOT).returncode:
+            raise WorkflowError(f"the atlas is not complete; what is done is in {out}, and the same command goes on.")
+    for name in names:
+        click.echo(f"{out / name}.csv")
+
+
+def _plan(names: list[str], count: int, out: Path, go_on: bool) -> None:
+    """Write what is asked, and take over what the committed atlas has of it."""
     from press.atlas import kept, points
 
-    names = [check_chapter(name) for name in chapters] or list(CHAPTERS)
     points.write(out / "points.csv", names, count)
     for name in names:  # a table of fewer points, or of a folder that was copied, would be taken for done
         (out / f"{name}.csv").unlink(missing_ok=True)
     if go_on:
         click.echo(f"{kept.go_on(out)} points of the committed atlas are of today's code and taken over.")
-    if plan:
-        return
-    command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",
-               "--config", f"atlas={out.resolve()}", "--", "atlas"]  # fmt: skip
-    if subprocess.run([sys.executable, "-m", "snakemake", *command], cwd=ROOT).returncode:
-        raise WorkflowError(f"the atlas is not complete; what is done is in {out}, and the same command goes on.")
-    for name in names:
-        click.echo(f"{out / name}.csv")
 
 
 @click.command("atlas-group", hidden=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from press.atlas import edges, kept, point, points, table, work
 from press.atlas.edges import Edge
 from press.atlas.needed import needed
 from press.atlas.table import BROKEN
+from press.output import workplace
 
 CHAPTER = "11_when_depth_pays"
 SMALL = check_parameters(CHAPTER, d=2, n=3, profile="claims")
@@ -168,6 +170,17 @@ def test_a_tolerance_counts_and_a_sentence_does_not(monkeypatch):
         monkeypatch.setattr(work, "catalogue", lambda _, c=change: catalogue(chapter) | {id: entry | c})
         assert (work.code(chapter) != before) == counts
     work.code.cache_clear()
+
+
+def test_two_atlases_in_one_folder_are_made_one_after_the_other(tmp_path):
+    ask = lambda: CliRunner().invoke(cli.commands, ["atlas", CHAPTER, "--points", "2", "--plan", "--out", tmp_path])
+    with ThreadPoolExecutor() as pool:
+        with workplace(tmp_path, "atlas"):
+            second = pool.submit(ask)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=1)
+            assert not (tmp_path / "points.csv").exists()
+        assert second.result(timeout=20).exit_code == 0 and (tmp_path / "points.csv").exists()
 
 
 def test_the_committed_atlas_is_watched(tmp_path, cheap):
