@@ -153,14 +153,15 @@ def test_densities_of_the_number_one_have_area_one(rng):
         assert columns["estimate"] @ columns[name] * width == pytest.approx(centre, abs=0.01)
 
 
-def test_gpts_beside_a_bayes_risk_of_zero():
-    """No logarithmic axis has a 0, and a label at 0 leaves the picture no room."""
-    laws = PromptLaw.isotropic(3, 10, 0.0), PromptLaw.isotropic(3, 10, 0.0, np.full(3, 100.0))
-    shape = 2, len(RATES), len(SEEDS)
-    risks = np.multiply.outer([1.0, 1e4], np.arange(1.0, 1 + np.prod(shape)).reshape(shape))
-    figure = mlp_benefit.gpt_sweep(Sweep(laws, risks, risks, risks > 0))
-    assert list(figure.columns["floor_bayes"]) == [0, 0]
-    assert "Bayes: 0" in figure.svg()
+def test_gpts_stand_above_the_floors_of_their_laws():
+    laws = PromptLaw.isotropic(3, 10, 0.3), PromptLaw.isotropic(3, 10, 0.3, np.full(3, 100.0))
+    shape = 2, 2, len(RATES), len(SEEDS)
+    risks = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    columns = mlp_benefit.gpt_sweep(Sweep(laws, risks, risks, risks > 0)).columns
+    floors = [columns[f"floor_{name}"] for name in ("lsa", "ltb", "bayes")]
+    assert floors[0][0] == pytest.approx(floors[1][0]) and floors[0][1] > 100 * floors[1][1]  # apart for a mean only
+    assert floors[2][0] == floors[2][1] < floors[1].min()
+    assert (columns[f"mean_attention_only_{RATES[1]:g}"] == risks[1, 1, 1]).all()
 
 
 def test_one_step_at_other_lengths_and_its_bounds():

@@ -110,17 +110,15 @@ def gpt_sweep(sweep: Sweep) -> Figure:
                 columns |= {f"{('zero', 'mean')[i]}_{key}_{r:g}": row for r, row in zip(rates, risks, strict=True)}
             floors[i] = theory.lsa_minimum(law).risk, theory.ltb_minimal_risk(law), _bayes(law)
             for value, key in zip(floors[i], ("attention_only", "block", "bayes"), strict=True):
-                if value > 0:  # without noise the Bayes risk is 0, which no logarithmic axis has
-                    axis.axhline(value, color=COLOURS[key], linestyle="--", linewidth=1.1)
+                axis.axhline(value, color=COLOURS[key], linestyle="--", linewidth=1.1)
             axis.set(xscale="log", yscale="log", xlabel="peak rate of Muon", title=titles[i])
             axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axis.minorticks_off()
         _plain_ticks(axes[0], *axes[0].get_ylim())
         axes[0].set(ylabel="test risk")
         for value, name in zip(floors[1], ("linear attention", "linear block", "Bayes"), strict=True):
-            at, text = ((1, value), name) if value > 0 else ((1, axes[1].get_ylim()[0]), f"{name}: 0")
             axes[1].annotate(
-                text, at, xycoords=axes[1].get_yaxis_transform(), xytext=(4, 0), textcoords="offset points",
+                name, (1, value), xycoords=axes[1].get_yaxis_transform(), xytext=(4, 0), textcoords="offset points",
                 va="center", fontsize=9,
             )  # fmt: skip
         axes[1].legend(fontsize=9, loc="upper right", bbox_to_anchor=(1, 0.9))
