@@ -10,7 +10,6 @@ from pathlib import Path
 from icl.chapters import CHAPTERS
 from icl.parameters import check_profile
 from icl.validation import InputError
-from press.atlas import points, work
 from press.sources import chapter_sources, fingerprint, page_sources, priority
 
 try:
@@ -65,7 +64,9 @@ rule chapter:
 
 # The atlas: points in groups, a job each; DIR/points.csv, written by `python -m icl atlas`, says which. --config atlas=DIR
 ATLAS = config.get("atlas", "_build/atlas")
-ASKED = points.read(Path(ATLAS) / "points.csv") if Path(ATLAS, "points.csv").exists() else {}
+if asked := Path(ATLAS, "points.csv").exists():
+    from press.atlas import points, work  # and with them what decides points, for which a build need not wait
+ASKED = points.read(Path(ATLAS) / "points.csv") if asked else {}
 
 
 rule atlas:

@@ -9,7 +9,6 @@ from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
-import jupytext
 import nbformat
 from nbformat.v4 import new_code_cell
 
@@ -58,6 +57,8 @@ def read_source(path: Path) -> nbformat.NotebookNode:
 
 @cache
 def _parsed(text: str) -> nbformat.NotebookNode:
+    import jupytext  # takes a quarter of a second
+
     return jupytext.reads(text, fmt="py")
 
 
@@ -77,6 +78,8 @@ def check_pair(chapter: str) -> Path:
 
 def synchronise(chapter: str) -> Path:
     """Write the chapter's .ipynb from its .py, without outputs, keeping the ids of cells that did not change."""
+    import jupytext
+
     source, paired = NOTEBOOKS / f"{chapter}.py", NOTEBOOKS / f"{chapter}.ipynb"
     fresh = read_source(source)
     fresh.cells = _cells(source)
@@ -115,6 +118,16 @@ def tidy(notebook: nbformat.NotebookNode) -> list[str]:
 def code(notebook: nbformat.NotebookNode) -> list[tuple[str, bool]]:
     """What decides the outputs: every code cell's source, and whether it holds the parameters; not tags, not prose."""
     return [(cell.source, _tagged(cell, "parameters")) for cell in _code_cells(notebook)]
+
+
+def code_of(text: str) -> list[tuple[str, bool]]:
+    """`code` of a .py's text, without Jupytext: a build with nothing to do would wait a second for the parsing alone.
+
+    What is not marked as Markdown counts as code.
+    """
+    parts = re.split(r"^#\s?%%(.*)\n", text, flags=re.MULTILINE)[1:]
+    cells = zip(parts[::2], parts[1::2], strict=True)
+    return [(body.rstrip("\n"), '"parameters"' in mark) for mark, body in cells if "[markdown]" not in mark]
 
 
 def with_outputs(notebook: nbformat.NotebookNode, ran: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:

@@ -5,7 +5,7 @@ Each run writes down their digests, so that nobody takes it for a run of other c
 
 import ast
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from icl.files import dumps, read_json, sha256, write_atomically
 from icl.parameters import PROFILES
 from icl.validation import InputError
 from press.layout import ATLAS, BASELINES, BUILD, CHECKPOINTS, MEASUREMENTS, ROOT, WorkflowError, remedy, run_command
-from press.notebooks import code, read_source, source_of
+from press.notebooks import code_of, source_of
 from press.regression import committed_provenance
 
 
@@ -151,7 +151,7 @@ def code_file(chapter: str) -> Path:
 
 
 def _code(chapter: str) -> str:
-    return dumps({"code": code(read_source(source_of(chapter)))})
+    return dumps({"code": code_of(source_of(chapter).read_text(encoding="utf-8"))})
 
 
 @cache
@@ -162,12 +162,20 @@ def _import_graph():
 @cache
 def _imported_modules(notebook: str) -> set[str]:
     names = set()
-    for node in ast.walk(ast.parse(notebook)):
+    for node in _statements(ast.parse(notebook)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return names
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements in a node at any depth; to look into their expressions too would take ten times as long."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+            yield from _statements(child)
 
 
 def _module_path(name: str) -> Path:

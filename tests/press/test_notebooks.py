@@ -17,6 +17,19 @@ def test_committed_pairs_are_in_step(chapter):
     assert check_pair(chapter).exists()
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_code_of_a_text_is_what_jupytext_finds(chapter):
+    text = notebooks.source_of(chapter).read_text(encoding="utf-8")
+    told = notebooks.code_of(text)
+    assert told == notebooks.code(jupytext.reads(text, fmt="py")) and sum(holds for _, holds in told) == 1
+
+
+def test_the_code_of_a_text_knows_every_mark():
+    text = '# ---\n# a: b\n# ---\n\n# %% [markdown]\n# x = 0\n\n#%% tags=["parameters"]\nx = 1\n\n\n# %%\n\ny = 2\n'
+    assert notebooks.code_of(text) == [("x = 1", True), ("\ny = 2", False)]
+    assert notebooks.code_of(text) == notebooks.code(jupytext.reads(text, fmt="py"))
+
+
 def test_every_notebook_is_a_chapter():
     assert {path.stem for path in NOTEBOOKS.glob("*.py")} == set(CHAPTERS)
     assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == set(CHAPTERS)

@@ -6,7 +6,7 @@ import pytest
 from icl.chapters import CHAPTERS
 from icl.files import dumps, read_json, read_sealed, sealed, write_atomically
 from icl.validation import InputError
-from press import notebooks
+from press import notebooks, sources
 from press.layout import ROOT, WorkflowError, remedy, run_folder
 from press.sources import chapter_sources, check_current, digests
 
@@ -27,6 +27,25 @@ def test_sources_exist_and_hold_what_counts(chapter):
         "requirements.lock",
     ):
         assert needed in sources
+
+
+def test_imports_are_found_at_any_depth():
+    text = """
+def f(x):
+    try:
+        import a.b
+    except ImportError:
+        from c import d
+    match x:
+        case 1:
+            import e
+    with x:
+        if x:
+            pass
+        else:
+            import g
+"""
+    assert sources._imported_modules(text) == {"a.b", "c", "c.d", "e", "g"}
 
 
 def test_only_what_is_imported():
