@@ -15,13 +15,15 @@ MODEL = COLOURS["trained_sampled"]
 def against_steps(study: Study, levels: dict[str, tuple[str, float]], *, name: str, alt: str) -> Figure:
     """Left: error of each layer (less the noise). Right: of Newton and gradient descent against steps.
 
-    `levels` are lines across both panels: label → (colour key, error).
+    Lines are means over runs, dots the runs; `levels` are lines across both panels: label → (colour key, error).
     """
-    shown = np.maximum(study.errors()[0] - study.noise, 1e-12)
-    columns = {"layer": study.layers, "error": shown}
+    runs = np.maximum(study.errors() - study.noise, 1e-12)
+    shown = runs.mean(0)
+    columns = {"layer": study.layers, "error": shown} | {f"error_{k}": run for k, run in enumerate(runs)}
     with style():
         figure, (left, right) = canvas(1, 2, height=3.4, sharey=True, width_ratios=[1, 1.25])
         left.plot(study.layers, shown, "-o", color=MODEL, markersize=5)
+        left.plot(study.layers, runs.T, ".", color=MODEL, alpha=0.5)
         for algorithm, label, mark in (("newton", "Newton", "-"), ("gd", "gradient descent", "--")):
             found = getattr(study, algorithm)
             curve = errors(found.residuals).mean(-1) - study.noise
@@ -74,7 +76,9 @@ def lstm(found: Closeness) -> Figure:
     columns = {}
     with style():
         figure, axes = canvas(1, 2, height=3.1, sharey=True)
-        for axis, (title, table) in zip(axes, {"published": published, "ours": found.value}.items(), strict=True):
+        for axis, (title, table) in zip(
+            axes, {"published": published, "ours": found.value.mean(0)}.items(), strict=True
+        ):
             for row, (model, colour, mark) in enumerate(
                 (("transformer", MODEL, "-o"), ("LSTM", COLOURS["block"], "--s"))
             ):
@@ -93,8 +97,10 @@ def lstm(found: Closeness) -> Figure:
 
 def nonlinear(study: Study, ridge: float, kernel: float) -> Figure:
     """Error of each layer on ReLU-network targets, with the best linear rule and the best kernel rule."""
-    each = errors(study.runs[0].published)
-    found, stderrs = each.mean(-1), each.std(-1, ddof=1) / np.sqrt(each.shape[1])
+    each = np.array([errors(run.published) for run in study.runs])  # (S, L + 1, P)
+    runs, prompts = each.mean(-1), each.mean(0)
+    found, between = runs.mean(0), runs.var(0, ddof=1) / len(runs) if len(runs) > 1 else 0.0
+    stderrs = np.sqrt(prompts.var(-1, ddof=1) / prompts.shape[1] + between)
     with style():
         figure, axis = canvas(height=3.1)
         axis.errorbar(study.layers, found, 2 * stderrs, fmt="-o", color=MODEL, markersize=5)

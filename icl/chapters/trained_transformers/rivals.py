@@ -19,7 +19,7 @@ from icl.chapters.trained_transformers.probing import (
     errors,
     similarity,
 )
-from icl.chapters.trained_transformers.study import Study, advantage
+from icl.chapters.trained_transformers.study import Study, advantage, over_runs
 from icl.estimates import Estimate
 from icl.solvers import iterations, prefixes
 from icl.solvers.prefixes import StepSizeWarning
@@ -45,22 +45,26 @@ def lstm_residuals(model: torch.nn.Module, test: Positions) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Closeness:
-    """Similarity of each of M models with each of A algorithms at its best setting: (M, A), and bootstrap samples."""
+    """Similarity of S runs of M models with each of A algorithms at its best setting: (S, M, A), and bootstrap samples,
+    (S, DRAWS, M, A)."""
 
     value: np.ndarray
     draws: np.ndarray
 
     def difference(self, a: tuple[int, int], b: tuple[int, int]) -> Estimate:
-        """Entry a minus entry b."""
-        draws = self.draws[:, *a] - self.draws[:, *b]
-        return Estimate(float(self.value[a] - self.value[b]), float(draws.std(ddof=1)), DRAWS)
+        """Entry a minus entry b, mean over runs."""
+        gap = lambda table: table[..., *a] - table[..., *b]
+        return over_runs(gap(self.value), gap(self.draws))
 
 
-def closeness(models: list[np.ndarray], algorithms: list[Algorithm], bootstrap: int) -> Closeness:
-    """Of models' residuals, each (P, T); all share the bootstrap samples drawn from `bootstrap`."""
-    table = [[similarity(m[None], a, np.random.default_rng(bootstrap)) for a in algorithms] for m in models]
-    best = lambda part: np.array([[getattr(cell, part).max(-1)[..., 0] for cell in row] for row in table])
-    return Closeness(best("map"), np.moveaxis(best("draws"), -1, 0))
+def closeness(models: list[list[np.ndarray]], algorithms: list[Algorithm], bootstrap: int) -> Closeness:
+    """Of each model's runs' residuals, each (P, T); all share the bootstrap samples drawn from `bootstrap`."""
+    table = [
+        [similarity(np.array(runs), algorithm, np.random.default_rng(bootstrap)) for algorithm in algorithms]
+        for runs in models
+    ]
+    best = lambda part: np.array([[getattr(cell, part).max(-1) for cell in row] for row in table])
+    return Closeness(np.moveaxis(best("map"), -1, 0), best("draws").transpose(3, 2, 0, 1))
 
 
 def quasi_newton(test: Positions) -> dict[str, Algorithm]:
@@ -120,10 +124,15 @@ def mean_error(residuals: np.ndarray) -> float:
     return float((residuals**2).mean())
 
 
+def own(study: Study) -> np.ndarray:
+    """Residuals (S, P, R) of the runs' own outputs."""
+    return np.array([run.own for run in study.runs])
+
+
 def noise_levels(study: Study) -> tuple[float, float]:
-    """Mean squared errors, less the noise, of the Bayes predictor and of the model's own output."""
+    """Mean squared errors, less the noise, of the Bayes predictor and of the models' own outputs, mean over runs."""
     bayes = prefixes.ridge(study.test.prefixes, [study.noise])[..., 0] - study.test.answers
-    return mean_error(bayes) - study.noise, mean_error(study.runs[0].own) - study.noise
+    return mean_error(bayes) - study.noise, mean_error(own(study)) - study.noise
 
 
 def fixed_steps(study: Study, newton: list[Similarity]) -> tuple[np.ndarray, list[Estimate]]:
@@ -170,11 +179,12 @@ def worst_ratio(found: list[np.ndarray], rng: np.random.Generator) -> Estimate:
 
 
 def ratio(above: np.ndarray, below: np.ndarray, rng: np.random.Generator) -> Estimate:
-    """Mean squared error over mean squared error, of residuals (P, R) on the same prompts."""
-    pair = np.stack([errors(above), errors(below)], axis=-1)
-    draws = probes.resampled_means(pair, DRAWS, rng)
-    mean = pair.mean(0)
-    return Estimate(float(mean[0] / mean[1]), float((draws[:, 0] / draws[:, 1]).std(ddof=1)), DRAWS)
+    """Mean squared error over mean squared error, of residuals (P, R) on the same prompts; of several runs, (S, P, R),
+    the mean of their ratios."""
+    pair = np.stack(np.broadcast_arrays(errors(above), errors(below)), axis=-1).reshape(-1, above.shape[-2], 2)
+    draws = probes.resampled_means(pair.swapaxes(0, 1), DRAWS, rng)
+    of = lambda means: means[..., 0] / means[..., 1]
+    return over_runs(of(pair.mean(1)), of(draws).T)
 
 
 def test_error(model: torch.nn.Module, test: Queries) -> Estimate:

@@ -124,17 +124,18 @@ def advantage(first: list[Similarity], second: list[Similarity], start: int = 3)
     """
     gap = lambda a, b: (a.max(-1) - b.max(-1))[..., start:].mean(-1)
     pairs = list(zip(first, second, strict=True))
-    return _over_runs([gap(a.map, b.map) for a, b in pairs], [gap(a.draws, b.draws) for a, b in pairs])
+    return over_runs([gap(a.map, b.map) for a, b in pairs], [gap(a.draws, b.draws) for a, b in pairs])
 
 
 def least_level(runs: list[Similarity], start: int = 3) -> Estimate:
     """The similarity at the best-matching step, least over layers `start`, …, L, mean over runs."""
     least = lambda table: table.max(-1)[..., start:].min(-1)
-    return _over_runs([least(run.map) for run in runs], [least(run.draws) for run in runs])
+    return over_runs([least(run.map) for run in runs], [least(run.draws) for run in runs])
 
 
-def _over_runs(values, draws) -> Estimate:
-    """Mean over runs; its standard error from the bootstrap samples (draws) that the runs share and their spread."""
+def over_runs(values, draws) -> Estimate:
+    """Mean of `values` (S,) over runs; its standard error from the bootstrap samples, `draws` (S, DRAWS), that the runs
+    share, and from the runs' spread."""
     values, draws = np.array(values), np.array(draws)
     runs = values.var(ddof=1) / len(values) if len(values) > 1 else 0.0
     return Estimate(float(values.mean()), float(np.sqrt(draws.mean(0).var(ddof=1) + runs)), draws.shape[1])

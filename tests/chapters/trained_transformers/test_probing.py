@@ -158,6 +158,8 @@ def test_ratios_and_noise_levels(rng, monkeypatch):
     assert rivals.worst_ratio(residuals, rng).mean == pytest.approx(1.5)
     above, below = np.full((50, 3), 2.0), np.ones((50, 3))
     assert rivals.ratio(above, below, rng).mean == 4
+    runs = rivals.ratio(np.stack([above, 2 * above]), below, rng)
+    assert runs.mean == 10 and runs.stderr == pytest.approx(6)  # 4 and 16; every prompt alike
     for module in (sequence_laws, study):
         monkeypatch.setattr(module, "NOISE", 1.0)
     recipe = recipes.RECIPES["noisy"]
