@@ -804,7 +804,7 @@ ledger.figure(rival_pictures.lstm(closeness))
 # nearest to online gradient descent.
 # ```
 #
-# Three times as many steps made them less so. A first training, of 32,000 steps at a constant rate, was {math}`.157` nearer to gradient descent over the whole
+# Three times as many steps made them less so. A first training, of 32,000 steps at a constant rate, was 0.157 nearer to gradient descent over the whole
 # context than to online descent; these are {glue:text}`lstm_behind:.3f` nearer. Their errors still fall, slowly, and as they do they become those of a
 # method that sees all examples at once.
 #

@@ -42,7 +42,7 @@ def by_examples(transformer: np.ndarray, lstm: np.ndarray, least_squares: np.nda
         axes[0].legend(fontsize=8.5, loc="lower left")
     alt = (
         "Error against the number of examples. Transformer: eight curves, one a layer; after few examples they lie"
-        " together, with more they fan out, the later the lower. LSTM: two curves, close together and far above."
+        " together, with more they fan out, the later the lower. LSTM: two curves above least squares."
     )
     return Figure("by_examples", figure, columns, alt, method="trained")
 
