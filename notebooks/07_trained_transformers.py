@@ -640,7 +640,7 @@ ledger.figure(probe_pictures.probe_warning(warning))
 # ## Other settings
 #
 # The models of this section are trained at a constant rate until another stretch of steps no longer helps, at most
-# {glue:text}`settled_most:,.0f` steps, and then for half as many down to 0. Of the three that are not about the width
+# {glue:text}`settled_most:,.0f` steps, and then for half as many down to 0. Of the three that are neither about the width nor recurrent
 # {glue:text}`settled_flat:.0f` were flat by then. The LSTMs have {glue:text}`lstm_most:,.0f` steps at a constant rate; of {glue:text}`lstm_runs:.0f` seeds {glue:text}`lstm_flat:.0f` were flat.
 #
 # ### Ill-conditioned covariates

@@ -53,7 +53,7 @@ def atlas(chapters, count, cores, plan, go_on, out):
         if plan:
             return
         command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",
-                   "--config", f"atlas={out.resolve()}", "--", "atlas"]  # fmt: skip
+                   "--config", f"atlas={out}", "--", "atlas"]  # fmt: skip
         if subprocess.run([sys.executable, "-m", "snakemake", *command], cwd=ROOT).returncode:
             raise WorkflowError(f"the atlas is not complete; what is done is in {out}, and the same command goes on.")
     for name in names:
