@@ -8,6 +8,7 @@ import html
 import io
 import pickle
 import re
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,9 @@ NARROW = "narrow.svg"  # suffix of the second drawing
 @contextmanager
 def style():
     """Matplotlib in the book's look, independent of any local configuration."""
-    with matplotlib.rc_context():
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        # told by the clock: on a machine that stalls for a second it would be an error of any build
+        warnings.filterwarnings("ignore", 'Creating legend with loc="best" can be slow')
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield

@@ -1,11 +1,13 @@
 """Figures: same bytes, ink that follows the page, ids of their own, numbers beside them."""
 
 import re
-from itertools import combinations
+from itertools import combinations, count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from browser import contrast
+from matplotlib import legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
@@ -184,3 +186,15 @@ def test_a_narrow_legend_keeps_the_marks_of_lines_with_error_bars():
         figure.legend(loc="outside lower center")
         narrow(figure)
     assert "D" in {line.get_marker() for line in figure.legends[0].findobj(Line2D)}
+
+
+def test_a_machine_that_stalls_breaks_no_picture(monkeypatch):
+    """matplotlib warns of a legend that took more than a second to place, and warnings are errors."""
+    with style():
+        figure, axis = canvas()
+        axis.plot([0, 1], [0, 1], label="a line")
+        axis.legend()
+    clock = count(step=2)
+    monkeypatch.setattr(legend, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    drawn = Figure("stalled", figure, {"x": np.zeros(1)}, "a line")
+    assert "<svg" in drawn.svg() and "<svg" in drawn.narrow_svg() and next(clock) > 2
