@@ -13,21 +13,30 @@ from icl.models.effective import EffectiveParameters
 from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
 
+STEP = 1e-30j  # to the side; the gradient is a polynomial, and nothing is subtracted
+AT_ONCE = 64  # gradients; the matrices of more do not fit into the cache
+
 
 def newton(
-    law: PromptLaw, start: EffectiveParameters, free: list[str], *, steps: int = 60, unit: float = 1.0
+    law: PromptLaw, start: EffectiveParameters, free: list[str], *, steps: int = 200, unit: float = 1.0
 ) -> EffectiveParameters:
     """Minimise the exact risk over the parts named in `free` ("w1", "v", "c", "V", "u"); the others stay as they are.
 
     The risk is that of `unit` times what the weights predict.
 
-    Within a trust region, at most `steps` steps; Hessians are differences of the exact gradient. The risk never rises.
+    Steps by conjugate gradients within a trust region, at most `steps` of them; the Hessian is seen along directions
+    only. The risk never rises.
     """
     search = _Search(law, start, free, unit)
     # Steps of at most 2: along what does not change the function, long ones would wander off into rounding.
     options = dict(maxiter=steps, gtol=1e-12, max_trust_radius=2.0)
     found = minimize(
-        search.value_and_gradient, search.start, jac=True, hess=search.curvature, method="trust-exact", options=options
+        search.value_and_gradient,
+        search.start,
+        jac=True,
+        hessp=search.curvature_along,
+        method="trust-ncg",
+        options=options,
     )
     return search.weights_at(found.x)
 
@@ -66,16 +75,25 @@ class _Search:
 
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self.risk.of_parts(**self._parts_at(vector))
-        return value, np.concatenate([np.ravel(gradient[name]) for name in self.free])
+        return float(value), np.concatenate([np.ravel(gradient[name]) for name in self.free])
+
+    def curvature_along(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The Hessian times a direction, to the last digit: the gradient's imaginary part, a small step to the side."""
+        return self._gradients((vector + STEP * direction)[None])[0].imag / abs(STEP)
 
     def curvature(self, vector: np.ndarray) -> np.ndarray:
-        h = 1e-5 * np.maximum(1.0, np.abs(vector))
-        gradient = lambda at: self.value_and_gradient(at)[1]
-        rows = [gradient(vector + e) - gradient(vector - e) for e in np.diag(h)]
-        matrix = np.array(rows) / (2 * h[:, None])
+        """The Hessian, a row a direction."""
+        matrix = self._gradients(vector + STEP * np.eye(len(vector))).imag / abs(STEP)
         return (matrix + matrix.T) / 2
 
-    def _parts_at(self, vector: np.ndarray) -> dict[str, np.ndarray]:
-        """The weights on z."""
-        moved = {name: vector[where].reshape(self.parts[name].shape) for name, where in self.places.items()}
+    def _gradients(self, vectors: np.ndarray) -> np.ndarray:
+        """At each row of `vectors`, many at once: one after the other they would be most of the search."""
+        parts = [vectors[k : k + AT_ONCE] for k in range(0, len(vectors), AT_ONCE)]
+        found = [(len(part), self.risk.of_parts(**self._parts_at(part))[1]) for part in parts]
+        return np.vstack([np.hstack([by[name].reshape(rows, -1) for name in self.free]) for rows, by in found])
+
+    def _parts_at(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
+        """The weights on z, of one vector or of each row of many."""
+        shapes = {name: vectors.shape[:-1] + self.parts[name].shape for name in self.free}
+        moved = {name: vectors[..., where].reshape(shapes[name]) for name, where in self.places.items()}
         return self.parts | moved

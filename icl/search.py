@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from icl.descent import Builder, End, descend, effective, finish, minimise_exactly, weights_of
+from icl.descent import Builder, End, descend, eased, effective, finish, minimise_exactly, weights_of
 from icl.estimates import Estimate, NotRun
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -16,6 +16,7 @@ from icl.models.linear_attention import LinearSelfAttention
 from icl.parallel import each
 from icl.prompts import PromptLaw, Prompts
 from icl.theory import moments
+from icl.theory.risk_profile import label_unit
 from icl.training import Schedule, train
 
 
@@ -32,7 +33,7 @@ class Sampler(Protocol):
 
 LONG = 200  # examples; of prompts that are longer, training on samples draws the sums alone
 OPEN = dict(scale=0.1, init="label_path")  # starts that keep clear of false valleys
-SCREENING = 30  # iterations after which a start shows which valley it is bound for
+SCREENED, SCREENING = 4, 30  # so many starts for each that goes on, after iterations that show where they are bound
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,13 @@ def descents(
     """
     labels, unit = units(law)
     law = law.with_labels_scaled(1 / labels)
-    ends = [end for kind in starts for end in _ends(law, build, unit, rng, **kind)]
-    risks, weights = np.array([end.risk for end in ends]), [effective(law, build, end) for end in ends]
-    astray = ~_hopeful(law, risks)
+    laws = eased(law)
+    ends = [end for kind in starts for end in _ends(laws[0], build, unit, rng, **kind)]
+    astray = ~_hopeful(laws[0], np.array([end.risk for end in ends]))
+    weights = [effective(law, build, end) for end in ends]
+    risks = np.array([exact_risk(law, end.magnified(unit)) for end in weights])
     hopeful = np.flatnonzero(~astray) if law.H.any() else []
-    finished = each(finish, [(law, build, ends[k], unit) for k in hopeful])
+    finished = each(finish, [(laws, build, ends[k], unit) for k in hopeful])
     for k, (risk, parts) in zip(hopeful, finished, strict=True):
         risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
     weights = [end.magnified(unit).with_labels_scaled(labels) for end in weights]
@@ -96,10 +99,7 @@ def units(law: PromptLaw) -> tuple[float, float]:
     """
     mean, noise = law.beta_star @ law.H @ law.beta_star, law.sigma2 * law.d
     learnable = (np.trace(law.H @ law.Psi) + mean) * (law.n + law.d + 1)
-    return (
-        float(np.sqrt((moments.tau(law) + mean) / np.trace(law.H))),
-        float(learnable / noise) if 0 < learnable < noise else 1.0,
-    )
+    return label_unit(law), float(learnable / noise) if 0 < learnable < noise else 1.0
 
 
 def minimiser(law: PromptLaw, rng: np.random.Generator) -> LinearSelfAttention:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import nn
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.nn.utils import parameters_to_vector
 
 from icl import checkpoints, progress
 from icl.optimisers import Optimiser, Schedule
@@ -59,17 +59,24 @@ def minimise_by_hand(
     if any(parameter.dtype != torch.float64 for parameter in parameters):
         raise InputError("minimise needs float64 parameters: build the model with dtype=torch.float64.")
 
+    arrays = [parameter.detach().numpy() for parameter in parameters]  # of the parameters' own memory
+    ends = np.cumsum([array.size for array in arrays])[:-1]
+
+    def put(vector):
+        for array, part in zip(arrays, np.split(vector, ends), strict=True):
+            array[...] = part.reshape(array.shape)
+
     def at(vector):
-        vector_to_parameters(torch.from_numpy(vector.copy()), parameters)
+        put(vector)
         value, gradients = loss_and_gradient()
         return value, np.concatenate([gradient.reshape(-1) for gradient in gradients])
 
-    start = parameters_to_vector(parameters).detach().numpy().copy()
+    start = np.concatenate([array.ravel() for array in arrays])
     options = dict(maxiter=iterations, maxfun=2 * iterations, ftol=0.0, gtol=1e-13, maxcor=30)
     result = minimize(at, start, jac=True, method="L-BFGS-B", options=options)
     if not math.isfinite(result.fun):
         raise InputError("the loss is not finite along the descent: start from smaller weights.")
-    vector_to_parameters(torch.from_numpy(result.x), parameters)
+    put(result.x)
     return Minimum(float(result.fun), float(np.abs(result.jac).max()), int(result.nit))
 
 

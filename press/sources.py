@@ -132,8 +132,6 @@ def page_sources() -> list[str]:
 
 def priority(chapter: str, profile: str) -> int:
     """The longest chapter runs first, and last the one that keeps all cores busy by itself: no core is idle then."""
-    if CHAPTERS[chapter].all_cores:
-        return -1
     made = committed_provenance(profile, chapter)
     return round(made["seconds"]) if made else 0
 

@@ -18,7 +18,7 @@ from icl.parameters import Parameters
 from icl.randomness import Streams
 from icl.validation import InputError, nearest, short
 
-_OPTIONAL = {"all_cores": False, "reads": [], "carried": [], "parameters": {}, "guess": None}  # of a chapter
+_OPTIONAL = {"reads": [], "carried": [], "parameters": {}, "guess": None}  # of a chapter
 
 
 class _Entry(Strict):
@@ -58,7 +58,7 @@ class Chapter:
 
     name : of its notebook, NN_folder; node, place : its lines on the map and where they stand, (column, row); needs :
     folders of the chapters it rests on, with words; schema : its parameters; claims : id → what is fixed before it is
-    measured; all_cores : whether it keeps every core busy by itself; reads : files of `results/checkpoints`, patterns;
+    measured; reads : files of `results/checkpoints`, patterns;
     carried : claims, patterns, which if trained were trained for that file and not in the run; guess : with which its
     page opens, or None.
     """
@@ -72,7 +72,6 @@ class Chapter:
     needs: dict[str, str]
     schema: type[Parameters]
     claims: dict[str, dict]
-    all_cores: bool
     reads: list[str]
     carried: list[str]
     guess: Guess | None
@@ -91,7 +90,6 @@ def _read(path: Path) -> Chapter:
             needs=table["needs"],
             schema=parameters.extended(table["parameters"]),
             claims={id: _entry(id, entry) for id, entry in table["claims"].items()},
-            all_cores=table["all_cores"],
             reads=table["reads"],
             carried=table["carried"],
             guess=_guess(table["guess"], table["claims"]),

@@ -34,6 +34,11 @@ class GDBeta(nn.Module):
         """The block's effective parameters (they do not depend on the context length n), differentiable."""
         return effective(self.beta, self.Gamma)
 
+    def effective_arrays(self, n: int) -> dict[str, np.ndarray]:
+        """`effective(n)` as arrays by name, for descents of thousands of steps."""
+        beta, Gamma = self.beta.detach().numpy(), self.Gamma.detach().numpy()
+        return dict(w1=beta, v=-beta, c=np.ones(()), V=Gamma.T, u=np.zeros_like(beta))
+
     def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
         """From a function's derivatives by `effective(n)`, arrays by name, those by beta and Gamma."""
         return [gradient["w1"] - gradient["v"], gradient["V"].T]

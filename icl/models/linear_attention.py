@@ -8,6 +8,8 @@ with s = 1/n (Zhang, Wu and Bartlett 2024, §2) or s = 1 (Mahankali et al. 2024,
 nothing: the query's label slot is 0.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from torch import nn
@@ -68,9 +70,15 @@ class LinearSelfAttention(nn.Module):
         d = self.d
         return EffectiveParameters(torch.zeros_like(left[:d]), left[:d], left[d], right[:d], right[d])
 
+    def effective_arrays(self, n: int) -> dict[str, np.ndarray]:
+        """`effective(n)` as arrays by name, for descents of thousands of steps."""
+        d = self.d
+        left, right = attention_path(as_arrays(self), self._reader(n).numpy())
+        return dict(w1=np.zeros(d), v=left[:d], c=left[d], V=right[:d], u=right[d])
+
     def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
         """From a function's derivatives by `effective(n)`, arrays by name, those by W_K, W_Q, W_V and W_P."""
-        return pull_back_attention(self, gradient, self._reader(n).numpy())[0]
+        return pull_back_attention(as_arrays(self), gradient, self._reader(n).numpy())[0]
 
     def _reader(self, n: int) -> torch.Tensor:
         """What reads the prediction off the update: the label slot, times n where the model does not divide by it."""
@@ -79,20 +87,24 @@ class LinearSelfAttention(nn.Module):
         return r
 
 
-def attention_path(model: nn.Module, r: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def as_arrays(model: nn.Module) -> SimpleNamespace:
+    """A model's d and its matrices as arrays, which share memory: small ones take torch ten times as long."""
+    return SimpleNamespace(d=model.d, **{name: part.detach().numpy() for name, part in model.named_parameters()})
+
+
+def attention_path(model, r):
     """What a reader r (d+1,) of the update gets to see, of a model with these four matrices; differentiable.
 
-    Returns r' W_P' W_V = (v', c), (d+1,), and the first d columns of W_K' W_Q, (V; u'), (d+1, d).
+    Returns r' W_P' W_V = (v', c), (d+1,), and the first d columns of W_K' W_Q, (V; u'), (d+1, d); arrays `as_arrays`.
     """
     return (model.W_P @ r) @ model.W_V, model.W_K.T @ model.W_Q[:, : model.d]
 
 
 def pull_back_attention(
-    model: nn.Module, gradient: dict[str, np.ndarray], r: np.ndarray
+    model: SimpleNamespace, gradient: dict[str, np.ndarray], r: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """From derivatives by v (d,), c (), V (d, d) and u (d,): those by W_K, W_Q, W_V, W_P, and the one by r (d+1,)."""
-    d = model.d
-    W_K, W_Q, W_V, W_P = (matrix.detach().numpy() for matrix in (model.W_K, model.W_Q, model.W_V, model.W_P))
+    d, W_K, W_Q, W_V, W_P = model.d, model.W_K, model.W_Q, model.W_V, model.W_P
     left, right = np.append(gradient["v"], gradient["c"]), np.vstack([gradient["V"], gradient["u"]])
     by_W_Q, by_value = np.zeros_like(W_Q), W_V @ left  # by_value: by W_P r
     by_W_Q[:, :d] = W_K @ right

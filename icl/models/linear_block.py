@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from icl.models.effective import EffectiveParameters
-from icl.models.linear_attention import attention_path, attention_update, pull_back_attention
+from icl.models.linear_attention import as_arrays, attention_path, attention_update, pull_back_attention
 from icl.validation import InputError, check_count
 
 
@@ -58,10 +58,18 @@ class LinearTransformerBlock(nn.Module):
         left, right = attention_path(self, r)
         return EffectiveParameters(r[:d], left[:d], left[d], right[:d], right[d])
 
+    def effective_arrays(self, n: int) -> dict[str, np.ndarray]:
+        """`effective(n)` as arrays by name, for descents of thousands of steps."""
+        d, arrays = self.d, as_arrays(self)
+        r = arrays.W_2[:, -1] @ arrays.W_1
+        left, right = attention_path(arrays, r)
+        return dict(w1=r[:d], v=left[:d], c=left[d], V=right[:d], u=right[d])
+
     def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
         """From a function's derivatives by `effective(n)`, arrays by name, those by W_K, W_Q, W_V, W_P, W_1 and W_2."""
-        W_1, W_2 = self.W_1.detach().numpy(), self.W_2.detach().numpy()
-        by_attention, by_r = pull_back_attention(self, gradient, W_2[:, -1] @ W_1)
+        arrays = as_arrays(self)
+        W_1, W_2 = arrays.W_1, arrays.W_2
+        by_attention, by_r = pull_back_attention(arrays, gradient, W_2[:, -1] @ W_1)
         by_r = by_r + np.append(gradient["w1"], 0.0)
         by_W_2 = np.zeros_like(W_2)
         by_W_2[:, -1] = W_1 @ by_r

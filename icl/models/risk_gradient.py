@@ -7,6 +7,7 @@ The formulas are those of Zhang, Wu and Bartlett (2024), proof of Theorem 4.1, d
 
 import numpy as np
 import torch
+from numpy import matvec
 
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -31,46 +32,62 @@ class RiskGradient:
         self.constant = self._tau
 
     def of_model(self, model: torch.nn.Module) -> tuple[float, list[np.ndarray]]:
-        """Value of a model with `effective` and `pull_back`, and its derivatives in the shapes of its parameters."""
-        with torch.no_grad():
-            value, gradient = self(model.effective(self._n))
-        return value, model.pull_back(gradient, self._n)
+        """Value of a model with `effective_arrays` and `pull_back`, and its derivatives in its parameters' shapes."""
+        value, gradient = self.of_parts(**model.effective_arrays(self._n))
+        return float(value), model.pull_back(gradient, self._n)
 
     def __call__(self, weights: EffectiveParameters) -> tuple[float, dict[str, np.ndarray]]:
         """R(f) − constant and its derivatives by w1, v, u (d,), c () and V (d, d). Raises InputError for another d."""
         weights.check_dimension(self.law.d)
-        return self.of_parts(**weights.numpy())
+        value, gradient = self.of_parts(**weights.numpy())
+        return float(value), gradient
 
-    def of_parts(self, w1, v, c, V, u) -> tuple[float, dict[str, np.ndarray]]:
-        """The same of the parts, as arrays, without a look at their shapes."""
+    def of_parts(self, w1, v, c, V, u) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The same of the parts, as arrays, without a look at their shapes; of many at once, by their first axes.
+
+        Polynomials in the parts, complex ones too: nothing is conjugated.
+        """
         unit = self.unit
         value, gradient = self._above_constant(unit * w1, unit * v, unit * c, V, u)
         by = {name: part / (unit if name in ("w1", "v", "c") else unit**2) for name, part in gradient.items()}
         return value / unit**2, by
 
-    def _above_constant(self, w1, v, c, V, u) -> tuple[float, dict[str, np.ndarray]]:
-        n, H, beta_star, mu, b = self._n, self._H, self.law.beta_star, c * u, self.law.beta_star - w1
-        v, V = v + c * beta_star, V + np.outer(beta_star, u)
+    def _above_constant(self, w1, v, c, V, u) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        c1 = np.asarray(c)[..., None]  # c beside vectors, and beside matrices
+        c2, beta_star = c1[..., None], self.law.beta_star
+        n, H, mu, b = self._n, self._H, c1 * u, beta_star - w1
+        v, V = v + c1 * beta_star, V + _outer(beta_star, u)
 
         # the odd part, |Gamma X'r/n − theta|²
-        Gamma = c * V.T + np.outer(u, v)
+        Gamma = c2 * V.mT + _outer(u, v)
         HG = H @ Gamma @ self._covariance
-        odd = (Gamma * (HG - 2 * self._HPsiH)).sum()
+        odd = (Gamma * (HG - 2 * self._HPsiH)).sum((-2, -1))
         by_Gamma = 2 * (HG - self._HPsiH)
 
         # the even part, |V' Ŝ v + mu s_r − b|², through y = V' H v and z = V' (E s_r Ŝ) v
-        h, r, HV = H @ v, self._weighted @ v, H @ V
-        y, z, HVH = V.T @ h, V.T @ r, HV @ H
-        size, spread = v @ h, (V * HVH).sum()
-        Hy, Hz, Hmu, Hb = H @ y, H @ z, H @ mu, H @ b
-        square = ((n + 1) * (y @ Hy) + size * spread) / n  # E |V' Ŝ v|²
-        even = square + mu @ (2 * Hz + self._residual_square * Hmu) - 2 * Hb @ (y + self._tau * mu) + b @ Hb
+        h, r, HV = matvec(H, v), matvec(self._weighted, v), H @ V
+        y, z, HVH = matvec(V.mT, h), matvec(V.mT, r), HV @ H
+        size, spread = _dot(v, h), (V * HVH).sum((-2, -1))
+        size1, spread1 = size[..., None], spread[..., None]
+        Hy, Hz, Hmu, Hb = matvec(H, y), matvec(H, z), matvec(H, mu), matvec(H, b)
+        square = ((n + 1) * _dot(y, Hy) + size * spread) / n  # E |V' Ŝ v|²
+        even = square + _dot(mu, 2 * Hz + self._residual_square * Hmu) - 2 * _dot(Hb, y + self._tau * mu)
+        even += _dot(b, Hb)
         by_y, by_z = 2 * ((n + 1) / n * Hy - Hb), 2 * Hmu
         by_mu = 2 * (Hz + self._residual_square * Hmu - self._tau * Hb)
 
-        by_V = np.outer(h, by_y) + np.outer(r, by_z) + 2 * size / n * HVH + c * by_Gamma.T
-        by_v = HV @ by_y + self._weighted @ (V @ by_z) + 2 * spread / n * h + by_Gamma.T @ u
-        by_c = (by_Gamma * V.T).sum() + by_mu @ u + by_v @ beta_star
-        by_u = by_Gamma @ v + c * by_mu + by_V.T @ beta_star
+        by_V = _outer(h, by_y) + _outer(r, by_z) + 2 / n * size1[..., None] * HVH + c2 * by_Gamma.mT
+        by_v = matvec(HV, by_y) + matvec(self._weighted, matvec(V, by_z))
+        by_v += 2 / n * spread1 * h + matvec(by_Gamma.mT, u)
+        by_c = (by_Gamma * V.mT).sum((-2, -1)) + _dot(by_mu, u) + _dot(by_v, beta_star)
+        by_u = matvec(by_Gamma, v) + c1 * by_mu + matvec(by_V.mT, beta_star)
         by_w1 = 2 * (Hy + self._tau * Hmu - Hb)
         return odd + even, dict(w1=by_w1, v=by_v, c=by_c, V=by_V, u=by_u)
+
+
+def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[..., :, None] * b[..., None, :]
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a * b).sum(-1)

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta, moments
-from icl.theory.risk_profile import Optimum, Profile, global_minimum
+from icl.theory.risk_profile import Optimum, Profile, global_minimum, label_unit
 from icl.validation import InputError, check_count, check_nonnegative
 
 
@@ -46,9 +46,13 @@ def upper_bound(law: PromptLaw) -> float:
 def lsa_minimum(law: PromptLaw) -> Optimum:
     """The global minimum of the risk of LSA, any law (singular H and Psi, c = 0 included): Theorem 4.1, exact.
 
-    See `risk_profile.global_minimum` for how it is found.
+    See `risk_profile.global_minimum` for how it is found: in the labels' unit, for where labels are far larger than
+    covariates, nu is far larger than c, and the search would lose half of its digits.
     """
-    return global_minimum(Profile(law))
+    unit = label_unit(law)
+    found = global_minimum(Profile(law.with_labels_scaled(1 / unit)))
+    size = np.hypot(unit * np.linalg.norm(found.nu), found.c)
+    return Optimum(unit**2 * found.risk, unit * found.nu / size, found.c / size)
 
 
 def gap(law: PromptLaw) -> float:
@@ -100,14 +104,16 @@ def isotropic_lsa_risk(d: int, n: int, sigma2: float, B, *, m: float = 1.0) -> n
     B = np.asarray(B, dtype=float)
     if not (np.isfinite(B).all() and (B >= 0).all()):
         raise InputError("B, the size of the mean task, must be finite and at least 0.")
-    profile = lambda angle: _isotropic_profile(angle, d, n, sigma2, m, B[..., None])
+    unit = np.sqrt((d * m + sigma2 + B**2) / d)  # of labels, as in `lsa_minimum`
+    scaled = [(part / unit**k)[..., None] for part, k in ((sigma2, 2), (m, 2), (B, 1))]
+    profile = lambda angle: _isotropic_profile(angle, d, n, *scaled)
     centre, width, resolution = np.zeros(B.shape), np.pi / 2, 2001
     for _ in range(4):
         angles = centre[..., None] + np.linspace(-width, width, resolution)
         risks = profile(angles)
         centre = np.take_along_axis(angles, risks.argmin(-1)[..., None], -1)[..., 0]
         width, resolution = 2 * width / (resolution - 1), 101
-    return profile(centre[..., None])[..., 0]
+    return unit**2 * profile(centre[..., None])[..., 0]
 
 
 def _isotropic_profile(angle, d, n, sigma2, m, B):

@@ -32,7 +32,7 @@ def read(tmp_path, text):
 
 def test_a_folder_makes_a_chapter(tmp_path):
     small = read(tmp_path, WHOLE)
-    assert small.name == "07_small" and small.schema().k == 6 and not small.all_cores
+    assert small.name == "07_small" and small.schema().k == 6
     assert small.claims["a.b"]["relation"] == "equal" and small.claims["a.b"]["atol"] == 0
     with pytest.raises(ValueError, match="k"):
         small.schema(k=13)

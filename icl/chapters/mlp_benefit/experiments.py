@@ -16,13 +16,12 @@ from icl.parallel import each
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
-from icl.search import Restarts, Training, descents, exact_risk, train_exactly, train_on_samples
+from icl.search import SCREENED, Restarts, Training, descents, exact_risk, train_exactly, train_on_samples
 from icl.theory import mlp_benefit as theory
 from icl.theory import moments
 from icl.training import Schedule, minimise
 
 STARTS = dict(scale=0.1), dict(scale=0.3, iterations=600), dict(init="label_path")
-SCREENED = 4  # cheap starts for each one that is followed to the bottom
 ONE_HIDDEN_UNIT = partial(LinearTransformerBlock, width=1)
 
 

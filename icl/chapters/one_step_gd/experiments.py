@@ -16,6 +16,7 @@ from icl.prompts import PromptLaw
 from icl.randomness import Streams
 from icl.search import (
     OPEN,
+    SCREENED,
     Training,
     descend_beside,
     descents,
@@ -83,10 +84,10 @@ def families_at_d1(n: int, sigma2: float, count: int, rng: np.random.Generator) 
 
 
 def open_path_excess(sizes: list[tuple[int, int]], sigma2: float, count: int, rng: np.random.Generator) -> float:
-    """L-BFGS from `count` starts with an open label path at each (d, n): the largest relative excess over the least."""
+    """The largest relative excess over the least, at each (d, n), of where `count` screened starts end (`OPEN`)."""
     worst = 0.0
     for d, n in sizes:
-        ends = descents(PromptLaw.isotropic(d, n, sigma2), [dict(count=count, **OPEN)], rng)
+        ends = descents(PromptLaw.isotropic(d, n, sigma2), [dict(count=count, screened=SCREENED, **OPEN)], rng)
         worst = max(worst, float(np.abs(ends.risks / theory.minimal_risk(d, n, sigma2) - 1).max()))
     return worst
 
@@ -162,8 +163,8 @@ class Sweep:
 
 
 def sweep(laws: list[PromptLaw], grid, rng: np.random.Generator) -> Sweep:
-    """L-BFGS, finished, on each law's exact risk (2 label-path starts; the best counts), `grid` being the abscissa."""
-    best = [(law, descents(law, [dict(count=2, **OPEN)], rng)) for law in laws]
+    """L-BFGS, finished, on each law's exact risk (best of 2 screened label-path starts), along `grid`."""
+    best = [(law, descents(law, [dict(count=2, screened=SCREENED, **OPEN)], rng)) for law in laws]
     risks = np.array([found.risks.min() for _, found in best])
     steps = np.array([learned_step(found.best, law.n) for law, found in best])
     return Sweep(np.asarray(grid, dtype=float), risks, steps)

@@ -9,10 +9,9 @@ from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw, Prompts, conditioned_covariance
-from icl.search import OPEN, Restarts, descents
+from icl.search import OPEN, SCREENED, Restarts, descents
 from icl.theory import moments
 
-SCREENED = 4  # starts for each one that is followed to the bottom
 SHORT = 1e-3  # of what can be learned, may an end miss that is said to have reached the bottom
 
 
