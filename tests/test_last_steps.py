@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from icl import search
-from icl.last_steps import newton, settle
+from icl.last_steps import _Search, newton, settle
 from icl.models.effective import EffectiveParameters
+from icl.models.exact_risk import ExactRisk
 from icl.models.linear_block import LinearTransformerBlock
 from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
@@ -22,6 +24,23 @@ def test_from_a_crawl_to_the_bottom(rng):
     ends = [newton(STEEP, start, list(start.numpy())) for start in crawling.weights]
     assert (crawling.risks > 1.001 * least).all()
     assert min(search.exact_risk(STEEP, end) for end in ends) == pytest.approx(least, rel=1e-9)
+
+
+def test_second_derivatives_are_autograd_s(rng):
+    d, law = 3, PromptLaw(6, np.diag([1.0, 0.5, 0.2]), np.eye(3), np.array([1.0, -2.0, 0.5]), 0.4)
+    parts = [rng.standard_normal(shape) for shape in ((d,), (d,), (), (d, d), (d,))]
+    search = _Search(law, EffectiveParameters.from_numpy(*parts), ["v", "c", "V"], 0.7)
+    risk = ExactRisk(law.whitened)
+
+    def at(vector):
+        whole = {name: torch.from_numpy(part) for name, part in search.parts.items()}
+        whole |= {name: vector[where].reshape(whole[name].shape) for name, where in search.places.items()}
+        return risk(EffectiveParameters(**whole).magnified(0.7)) / 0.7**2
+
+    expected = torch.autograd.functional.hessian(at, torch.from_numpy(search.start)).numpy()
+    found, along = search.curvature(search.start), rng.standard_normal(len(search.start))
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(search.curvature_along(search.start, along), expected @ along, rtol=1e-11, atol=1e-11)
 
 
 def test_parts_that_are_not_free_stay_and_the_risk_never_rises(rng):

@@ -1,5 +1,7 @@
 """What every chapter does with linear attention: searches on the exact risk, trainings on samples, what is read off."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.prompts import PromptLaw, token_matrix
-from icl.theory import mlp_benefit, one_step_gd
+from icl.theory import mlp_benefit, moments, one_step_gd
 from icl.training import Schedule
 
 STEEP = PromptLaw(20, np.diag([1.0, 0.5]), np.eye(2), np.full(2, 500.0), 0.3).with_labels_scaled(1 / 500)
@@ -49,6 +51,32 @@ def test_a_search_does_not_mind_how_large_labels_are():
     blind = search.restarts(law, 4, np.random.default_rng(5))
     assert search.learned_step(found.best, 6) == pytest.approx(eta, rel=1e-9)
     assert search.learned_step(blind.best, 6) == pytest.approx(eta / 2, rel=1e-2), "one direction only"
+
+
+# H and Psi do not commute, and the mean task is 30,000 times as large as what varies.
+HIDING = PromptLaw(30, np.diag([1.0, 0.3]), np.array([[1.0, 0.4], [0.4, 0.5]]), np.array([3e4, -1e4]), 2.0)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_where_a_mean_task_hides_all_else_eased_laws_lead_to_the_bottom(name):
+    build, floor = BUILDS[name]
+    ends = search.descents(HIDING, [dict(count=3, screened=4)], np.random.default_rng(1), build=build)
+    assert ends.risks.min() == pytest.approx(floor(HIDING), rel=1e-11)
+
+
+def test_without_them_attention_stays_short_of_it(monkeypatch):
+    monkeypatch.setattr(search, "eased", lambda law: [law])
+    ends = search.descents(HIDING, [dict(count=3, screened=4)], np.random.default_rng(1))
+    assert ends.risks.min() > (1 + 1e-10) * mlp_benefit.lsa_minimum(HIDING).risk
+
+
+def test_eased_laws_end_with_the_law_itself_and_begin_where_the_mean_hides_nothing():
+    laws = search.eased(HIDING)
+    hidden = [law.beta_star @ law.H @ law.beta_star / moments.tau(law) for law in laws]
+    assert laws[-1] is HIDING and hidden[0] == pytest.approx(100) and len(laws) == 6
+    assert all(1 < later / earlier <= 30 * (1 + 1e-9) for earlier, later in pairwise(hidden))
+    quiet = PromptLaw.isotropic(5, 20, 0.25, np.full(5, 10.0))
+    assert search.eased(quiet) == [quiet] and len(search.eased(PromptLaw.isotropic(5, 20, 0.25))) == 1
 
 
 @pytest.mark.parametrize("d, n, sigma2", [(20, 40, 1e4), (20, 5, 0.25)])

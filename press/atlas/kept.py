@@ -53,39 +53,51 @@ class Atlas:
 
 
 def keep(out: Path, folder: Path = ATLAS) -> list[str]:
-    """Put the points decided in `out` into the committed folder; returns a line a chapter."""
-    asked, told, made, spent = points.read(out / _POINTS), [], {}, {}
-    for chapter in asked:
+    """Put the points decided in `out` into the committed folder; returns a line a chapter.
+
+    Chapters of which `out` holds none stay as they are committed.
+    """
+    before = read(folder) if (folder / _MADE).exists() else Atlas({}, {}, [], {"chapters": {}}, {})
+    asked, made, spent = before.points | {}, before.made["chapters"] | {}, _spent(folder) if before.points else {}
+    told = []
+    for chapter, wanted in points.read(out / _POINTS).items():
         lines = table.read(work.gather(out, chapter, partly=True))
         if not lines:
             continue
         text = (out / f"{chapter}.csv").read_text(encoding="utf-8")
         write_atomically(folder / f"{chapter}.csv", text)
         numbers = {line.point for line in lines}
-        spent[chapter] = {number: cost for number, cost in work.costs(out, chapter).items() if number in numbers}
-        seconds, memory = ([cost[key] for cost in spent[chapter].values()] for key in _COST)
-        made[chapter] = {
-            "points": len(numbers),
-            "sha256": sha256(text),
-            "code": work.code(chapter),
-            "seconds_median": float(np.median(seconds)),
-            "seconds_most": max(seconds),
-            "memory_mib_most": max(memory),
-        }
-        told.append(
-            f"{chapter}: {made[chapter]['points']} points, {sum(line.wrong for line in lines)} lines fail or broke off."
-        )
-    write_atomically(folder / _POINTS, text := (out / _POINTS).read_text(encoding="utf-8"))
-    found = [edge for chapter in CHAPTERS if (path := out / "edges" / f"{chapter}.csv").exists()
-             for edge in edges.read(path)]  # fmt: skip
+        costs = {number: cost for number, cost in work.costs(out, chapter).items() if number in numbers}
+        asked[chapter], spent[chapter], made[chapter] = wanted, costs, _entry(chapter, text, costs)
+        told.append(f"{chapter}: {len(numbers)} points, {sum(line.wrong for line in lines)} lines fail or broke off.")
+    in_order = lambda found: {chapter: found[chapter] for chapter in CHAPTERS if chapter in found}
+    points.put(folder / _POINTS, in_order(asked))
+    found = []
+    for chapter in CHAPTERS:
+        path = out / "edges" / f"{chapter}.csv"
+        found += edges.read(path) if path.exists() else [edge for edge in before.edges if edge.chapter == chapter]
     edges.write(folder / _EDGES, found)
-    write_atomically(folder / _COSTS, _as_text(spent))
+    write_atomically(folder / _COSTS, _as_text(in_order(spent)))
     machine = {"python": platform.python_version(), "cpu": processor(), "cores": os.cpu_count(),
                "lock_sha256": sha256((ROOT / "requirements.lock").read_bytes())}  # fmt: skip
-    write_atomically(folder / _MADE, sealed({"points_sha256": sha256(text), "machine": machine, "chapters": made,
-                                                "edges_sha256": sha256((folder / _EDGES).read_bytes()),
-                                                "costs_sha256": sha256((folder / _COSTS).read_bytes())}))  # fmt: skip
+    of = lambda name: sha256((folder / name).read_bytes())
+    write_atomically(folder / _MADE, sealed({"points_sha256": of(_POINTS), "machine": machine,
+                                                "chapters": in_order(made), "edges_sha256": of(_EDGES),
+                                                "costs_sha256": of(_COSTS)}))  # fmt: skip
     return told
+
+
+def _entry(chapter: str, text: str, costs: dict[int, dict]) -> dict:
+    """What `made.json` says of a chapter's table."""
+    seconds, memory = ([cost[key] for cost in costs.values()] for key in _COST)
+    return {
+        "points": len(costs),
+        "sha256": sha256(text),
+        "code": work.code(chapter),
+        "seconds_median": float(np.median(seconds)),
+        "seconds_most": max(seconds),
+        "memory_mib_most": max(memory),
+    }
 
 
 def go_on(out: Path, folder: Path = ATLAS) -> int:
@@ -93,17 +105,23 @@ def go_on(out: Path, folder: Path = ATLAS) -> int:
 
     To the ten digits of its tables, so that a table made of them is the same again.
     """
-    atlas, asked, taken = read(folder), points.read(out / _POINTS), 0
-    rows = csv.DictReader((folder / _COSTS).read_text(encoding="utf-8").splitlines())
-    spent = {(row["chapter"], int(row["point"])): {key: float(row[key]) for key in _COST} for row in rows}
+    atlas, asked, spent, taken = read(folder), points.read(out / _POINTS), _spent(folder), 0
     for chapter in (name for name, entry in atlas.made["chapters"].items() if entry["code"] == work.code(name)):
         wanted, there = dict(enumerate(asked.get(chapter, []))), atlas.points[chapter]
         for number, lines in groupby(atlas.lines[chapter], lambda line: line.point):
             if wanted.get(number) == there[number]:
                 content = work.content_of(chapter, there[number], lines)
-                work.write_point(out, chapter, number, content, spent[chapter, number])
+                work.write_point(out, chapter, number, content, spent[chapter][number])
                 taken += 1
     return taken
+
+
+def _spent(folder: Path) -> dict[str, dict[int, dict]]:
+    """Chapter → point → what it cost."""
+    found: dict[str, dict[int, dict]] = {}
+    for row in csv.DictReader((folder / _COSTS).read_text(encoding="utf-8").splitlines()):
+        found.setdefault(row["chapter"], {})[int(row["point"])] = {key: float(row[key]) for key in _COST}
+    return found
 
 
 def _as_text(spent: dict[str, dict[int, dict]]) -> str:

@@ -87,13 +87,18 @@ def points(chapter: str, count: int) -> list[Parameters]:
 
 
 def write(path: Path, chapters: list[str], count: int) -> Path:
-    """Write the points of `chapters` as the CSV that `read` reads."""
-    names = list(dict.fromkeys(name for chapter in chapters for name in (*axes(chapter), "seed")))
+    """Write the first `count` points of `chapters` as the CSV that `read` reads."""
+    return put(path, {chapter: points(chapter, count) for chapter in chapters})
+
+
+def put(path: Path, asked: dict[str, list[Parameters]]) -> Path:
+    """Write such points, chapter → its own in order, as the CSV that `read` reads."""
+    names = list(dict.fromkeys(name for chapter in asked for name in (*axes(chapter), "seed")))
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["chapter", "point", *names])
-    for chapter in chapters:
-        for number, parameters in enumerate(points(chapter, count)):
+    for chapter, all_ in asked.items():
+        for number, parameters in enumerate(all_):
             values = parameters.model_dump()
             rows.writerow([chapter, number, *(values.get(name, "") for name in names)])
     return write_atomically(path, text.getvalue())

@@ -46,6 +46,26 @@ def test_it_is_autograd_s(name, seed, d, n, sigma2):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-11 * scale)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_what_a_descent_reads_off_a_model_is_its_effective_weights(name, rng):
+    model = MODELS[name](3, rng)
+    expected, found = model.effective(7).numpy(), model.effective_arrays(7)
+    assert found.keys() == expected.keys()
+    for part, values in expected.items():
+        np.testing.assert_allclose(found[part], values, rtol=1e-14, err_msg=part)
+
+
+def test_many_weights_at_once_are_each_by_itself(rng):
+    law = random_problem(rng, 3, 8)
+    written, each = RiskGradient(law), [random_weights(rng, 3).numpy() for _ in range(5)]
+    values, gradients = written.of_parts(**{name: np.stack([one[name] for one in each]) for name in each[0]})
+    for k, one in enumerate(each):
+        value, gradient = written.of_parts(**one)
+        assert values[k] == pytest.approx(value, rel=1e-13)
+        for name, part in gradient.items():
+            np.testing.assert_allclose(gradients[name][k], part, rtol=1e-11, atol=1e-13, err_msg=name)
+
+
 @pytest.mark.parametrize("unit", [1.0, 0.01, 3.0])
 def test_predictions_may_be_told_in_a_unit(rng, unit):
     law, weights = random_problem(rng, 3, 8), random_weights(rng, 3)

@@ -142,3 +142,13 @@ def test_optimum_where_the_lowest_start_leads_to_another_valley(rng):
     risks = profile(points[:, :3], points[:, 3])
     assert best.risk * (1 - 1e-12) <= risks.min() < 5.5
     assert best.risk == pytest.approx(5.21943, abs=1e-5)
+
+
+def test_the_least_risk_does_not_mind_how_large_labels_are():
+    """At labels of 56,570, in a context of 184 under noise of 321,100, it was 1.2e-8 too high."""
+    law = PromptLaw.isotropic(7, 184, 321_100.0, np.full(7, 56_570 / np.sqrt(7)))
+    at, unit = theory.lsa_minimum(law), 56_570.0
+    assert at.risk == pytest.approx(unit**2 * theory.lsa_minimum(law.with_labels_scaled(1 / unit)).risk, rel=1e-12)
+    assert theory.isotropic_lsa_risk(7, 184, 321_100.0, 56_570.0) == pytest.approx(at.risk, rel=1e-12)
+    assert at.nu @ at.nu + at.c**2 == pytest.approx(1)
+    assert theory.Profile(law)(at.nu, np.asarray(at.c)) == pytest.approx(at.risk, rel=1e-12)

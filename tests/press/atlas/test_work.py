@@ -202,6 +202,26 @@ def test_the_committed_atlas_is_watched(tmp_path, cheap):
         kept.read(folder)
 
 
+def test_what_is_kept_anew_leaves_the_other_chapters_as_they_were(tmp_path, cheap, monkeypatch):
+    other, folder = "07_trained_transformers", tmp_path / "kept"
+    for name, chapters, count in (("all", [other, CHAPTER], 2), ("one", [CHAPTER], 3)):
+        points.write(tmp_path / name / "points.csv", chapters, count)
+        for chapter in chapters:
+            work.run_group(tmp_path / name, chapter, 0)
+    edge = Edge(other, "newton.match", "n", "up", 40.0, 50.0, "too many")
+    edges.write(tmp_path / "all" / "edges" / f"{other}.csv", [edge])
+    kept.keep(tmp_path / "all", folder)
+    before = kept.read(folder)
+    monkeypatch.setattr(work, "code", lambda chapter: "d" * 64)
+    work.run_group(tmp_path / "one", CHAPTER, 0)
+    assert kept.keep(tmp_path / "one", folder) == [f"{CHAPTER}: 3 points, 3 lines fail or broke off."]
+    after = kept.read(folder)
+    assert [after.number(chapter) for chapter in (other, CHAPTER)] == [2, 3] and after.edges == [edge]
+    assert after.made["chapters"][other] == before.made["chapters"][other] and after.lines[other] == before.lines[other]
+    assert [after.made["chapters"][name]["code"][0] for name in (other, CHAPTER)] == ["c", "d"]
+    assert list(after.points) == [other, CHAPTER]
+
+
 def test_committed_points_of_today_s_code_are_taken_over(tmp_path, cheap, monkeypatch):
     (done, _), folder = cheap, tmp_path / "kept"
     for name, count in (("first", 3), ("second", 5), ("whole", 5)):
