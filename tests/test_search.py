@@ -44,6 +44,14 @@ def test_a_finished_search_ends_where_lbfgs_alone_crawls(rng):
     assert finished.risks.min() == pytest.approx(floor, rel=1e-9)
 
 
+def test_from_the_plateau_that_few_iterations_do_not_leave_the_last_steps_do(rng):
+    law, floor = PromptLaw.isotropic(3, 7, 0.4), one_step_gd.minimal_risk(3, 7, 0.4)
+    crawling = search.restarts(law, 4, np.random.default_rng(3), iterations=3)
+    finished = search.descents(law, [dict(count=4, iterations=3)], np.random.default_rng(3))
+    assert (crawling.risks > 1.5 * floor).all() and finished.astray.tolist() == [False, False, False, True]
+    assert finished.risks[:3] == pytest.approx([floor] * 3, rel=1e-12)
+
+
 def test_a_search_does_not_mind_how_large_labels_are():
     """Under noise of variance 1e5 the best step takes a ten-millionth off the risk, and y must first be found."""
     law, eta = PromptLaw.isotropic(2, 6, 1e5), one_step_gd.step_size(2, 6, 1e5)
