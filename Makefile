@@ -72,6 +72,7 @@ lock:
 
 bench: setup
 	@$(BIN)/python trials/benchmarks/one_step_gd.py
+	@$(BIN)/python trials/benchmarks/search.py
 	@$(BIN)/python trials/benchmarks/newton.py
 	@$(BIN)/python trials/benchmarks/newton_memory.py
 	@$(BIN)/python trials/benchmarks/transformer_probes.py
