@@ -12,7 +12,7 @@ from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
-from icl.theory import moments
+from icl.theory.risk_profile import label_unit
 from icl.training import Minimum, minimise_by_hand
 
 
@@ -24,7 +24,7 @@ class Builder(Protocol):
 
 Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
 AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
-HIDDEN = 100  # times as large as what varies, a mean task hides it
+HIDDEN = 100  # times as large as what can be learned of it, a mean task or noise hides how tasks vary
 EASING = 30  # from one of the `eased` laws to the next
 
 
@@ -59,31 +59,52 @@ def effective(law: PromptLaw, build: Builder, end: End) -> EffectiveParameters:
     return EffectiveParameters.from_numpy(**_built(law, build, end.weights).effective(law.n).numpy())
 
 
+def units(law: PromptLaw) -> tuple[float, float]:
+    """Units for a search: of labels, in which they vary like the covariates, and then of what is predicted.
+
+    Without the first a large mean task puts the search far from everything, in a valley |beta_star|² times as steep
+    across as along, and much noise makes it blind to y. The second is not 1 where noise outweighs the n examples: the
+    best weights then predict next to nothing, and from larger ones a descent crawls along the plateau around zero.
+    """
+    mean, noise = law.beta_star @ law.H @ law.beta_star, law.sigma2 * law.d
+    learnable = (np.trace(law.H @ law.Psi) + mean) * (law.n + law.d + 1)
+    return label_unit(law), float(learnable / noise) if 0 < learnable < noise else 1.0
+
+
 def eased(law: PromptLaw) -> list[PromptLaw]:
-    """Laws that lead a search to the last of them, `law`: in those before, tasks vary the more and so does the noise.
+    """Laws that lead a search to the last of them, `law`: in those before, tasks vary the more and noise is less.
 
-    A mean task far larger than what varies makes a narrow, bent valley, along which a descent only crawls. From law to
-    law its bottom moves little.
+    A mean task far larger than what varies makes a narrow, bent valley, along which a descent only crawls; and what
+    noise or a mean task hides, a search ends without. From law to law the bottom moves little.
     """
-    mean = law.beta_star @ law.H @ law.beta_star
-    spread = max(1.0, mean / (HIDDEN * moments.tau(law))) if mean else 1.0
-    count = math.ceil(math.log(spread, EASING))
-    factors = [spread / EASING**k for k in range(count)]
-    return [*(replace(law, Psi=factor * law.Psi, sigma2=factor * law.sigma2) for factor in factors), law]
+    mean, varies = law.beta_star @ law.H @ law.beta_star, np.trace(law.H @ law.Psi)
+    if not varies:
+        return [law]
+    spread = max(1.0, mean / (HIDDEN * varies))
+    noise = max(1.0, law.sigma2 * law.d / (HIDDEN * spread * varies * (law.n + law.d + 1)))
+    count = math.ceil(math.log(max(spread, noise), EASING))
+    shares = [1 - k / count for k in range(count)]
+    return [*(replace(law, Psi=spread**s * law.Psi, sigma2=law.sigma2 / noise**s) for s in shares), law]
 
 
-def finish(laws: list[PromptLaw], build: Builder, end: End, unit: float) -> tuple[float, dict[str, np.ndarray]]:
-    """Risk and effective parameters after the last steps, as arrays, through the `eased` laws; `unit` as above.
+def finish(laws: list[PromptLaw], build: Builder, end: End) -> tuple[float, dict[str, np.ndarray]]:
+    """Risk and effective parameters after the last steps, as arrays, through the `eased` laws.
 
-    The end is one under the first of the laws.
+    The end is one under the first of the laws, in its `units`; what is returned is told in none.
     """
-    law = laws[-1]
-    weights = _built(law, build, end.weights).effective(law.n)
+    weights = _built(laws[0], build, end.weights).effective(laws[0].n)
     free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
-    for step in laws if end.gradient > AT_REST else laws[1:]:
-        weights = newton(step, weights, free, unit=unit)
-    weights = settle(law, weights, free, unit=unit)
-    return ExactRisk(law)(weights.magnified(unit)).item(), weights.numpy()
+    for k, law in enumerate(laws):
+        labels, unit = units(law)
+        scaled = law.with_labels_scaled(1 / labels)
+        if k:
+            weights = weights.with_labels_scaled(1 / labels).magnified(1 / unit)
+        if k or end.gradient > AT_REST:
+            weights = newton(scaled, weights, free, unit=unit)
+        if law is laws[-1]:
+            weights = settle(scaled, weights, free, unit=unit)
+        weights = weights.magnified(unit).with_labels_scaled(labels)
+    return labels**2 * ExactRisk(scaled)(weights.with_labels_scaled(1 / labels)).item(), weights.numpy()
 
 
 def weights_of(model: torch.nn.Module) -> Weights:

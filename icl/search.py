@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from icl.descent import Builder, End, descend, eased, effective, finish, minimise_exactly, weights_of
+from icl.descent import Builder, End, descend, eased, effective, finish, minimise_exactly, units, weights_of
 from icl.estimates import Estimate, NotRun
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -16,7 +16,6 @@ from icl.models.linear_attention import LinearSelfAttention
 from icl.parallel import each
 from icl.prompts import PromptLaw, Prompts
 from icl.theory import moments
-from icl.theory.risk_profile import label_unit
 from icl.training import Schedule, train
 
 
@@ -75,31 +74,18 @@ def descents(
     last steps know the weights to the last digit, in the best valley alone; `build` makes the model, whose matrices
     must be large enough for any effective parameters.
     """
-    labels, unit = units(law)
-    law = law.with_labels_scaled(1 / labels)
     laws = eased(law)
-    ends = [end for kind in starts for end in _ends(laws[0], build, unit, rng, **kind)]
-    astray = ~_hopeful(laws[0], np.array([end.risk for end in ends]))
-    weights = [effective(law, build, end) for end in ends]
-    risks = np.array([exact_risk(law, end.magnified(unit)) for end in weights])
+    labels, unit = units(laws[0])
+    first = laws[0].with_labels_scaled(1 / labels)
+    ends = [end for kind in starts for end in _ends(first, build, unit, rng, **kind)]
+    astray = ~_hopeful(first, np.array([end.risk for end in ends]))
+    weights = [effective(first, build, end).magnified(unit).with_labels_scaled(labels) for end in ends]
     hopeful = np.flatnonzero(~astray) if law.H.any() else []
-    finished = each(finish, [(laws, build, ends[k], unit) for k in hopeful])
+    finished = each(finish, [(laws, build, ends[k]) for k in hopeful])
+    risks = np.array([exact_risk(law, end) for end in weights])
     for k, (risk, parts) in zip(hopeful, finished, strict=True):
         risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
-    weights = [end.magnified(unit).with_labels_scaled(labels) for end in weights]
-    return Restarts(labels**2 * risks, weights, astray)
-
-
-def units(law: PromptLaw) -> tuple[float, float]:
-    """Units for a search: of labels, in which they vary like the covariates, and then of what is predicted.
-
-    Without the first a large mean task puts the search far from everything, in a valley |beta_star|² times as steep
-    across as along, and much noise makes it blind to y. The second is not 1 where noise outweighs the n examples: the
-    best weights then predict next to nothing, and from larger ones a descent crawls along the plateau around zero.
-    """
-    mean, noise = law.beta_star @ law.H @ law.beta_star, law.sigma2 * law.d
-    learnable = (np.trace(law.H @ law.Psi) + mean) * (law.n + law.d + 1)
-    return label_unit(law), float(learnable / noise) if 0 < learnable < noise else 1.0
+    return Restarts(risks, weights, astray)
 
 
 def minimiser(law: PromptLaw, rng: np.random.Generator) -> LinearSelfAttention:

@@ -68,7 +68,8 @@ HIDING = PromptLaw(30, np.diag([1.0, 0.3]), np.array([[1.0, 0.4], [0.4, 0.5]]), 
 @pytest.mark.parametrize("name", BUILDS)
 def test_where_a_mean_task_hides_all_else_eased_laws_lead_to_the_bottom(name):
     build, floor = BUILDS[name]
-    ends = search.descents(HIDING, [dict(count=3, screened=4)], np.random.default_rng(1), build=build)
+    starts = [dict(count=2, screened=4), dict(count=2, screened=4, **search.OPEN)]
+    ends = search.descents(HIDING, starts, np.random.default_rng(1), build=build)
     assert ends.risks.min() == pytest.approx(floor(HIDING), rel=1e-11)
 
 

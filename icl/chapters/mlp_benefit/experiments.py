@@ -21,7 +21,8 @@ from icl.theory import mlp_benefit as theory
 from icl.theory import moments
 from icl.training import Schedule, minimise
 
-STARTS = dict(scale=0.1), dict(scale=0.3, iterations=600), dict(init="label_path")
+KINDS = dict(scale=0.1), dict(scale=0.3), dict(init="label_path")
+LEADING = 300  # iterations of L-BFGS after which Newton's method finds the bottom as surely as after thousands
 ONE_HIDDEN_UNIT = partial(LinearTransformerBlock, width=1)
 
 
@@ -55,11 +56,11 @@ def budget(parameters: Parameters) -> Budget:
 
 
 def descend(law: PromptLaw, count: int, rng: np.random.Generator, build: Builder) -> Restarts:
-    """L-BFGS over all weight matrices, then Newton: `count` ends for each of STARTS, SCREENED times as many screened.
+    """L-BFGS over all weight matrices, then Newton: `count` ends for each of KINDS, SCREENED times as many screened.
 
     Both risks have false valleys, and which starts avoid them depends on the law; hence several kinds of start.
     """
-    starts = [dict(count=count, screened=SCREENED, **kind) for kind in STARTS]
+    starts = [dict(count=count, screened=SCREENED, iterations=LEADING, **kind) for kind in KINDS]
     return descents(law, starts, rng, build=build)
 
 
