@@ -24,7 +24,7 @@ class Builder(Protocol):
 
 Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
 AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
-HIDDEN = 100  # times as large as what can be learned of it, a mean task or noise hides how tasks vary
+HIDDEN, LOUD = 100, 10  # so many times as large, a mean task and noise hide how tasks vary
 EASING = 30  # from one of the `eased` laws to the next
 
 
@@ -72,7 +72,7 @@ def units(law: PromptLaw) -> tuple[float, float]:
 
 
 def eased(law: PromptLaw) -> list[PromptLaw]:
-    """Laws that lead a search to the last of them, `law`: in those before, tasks vary the more and noise is less.
+    """Laws that lead a search to the last of them, `law`: those before hide less of how tasks vary.
 
     A mean task far larger than what varies makes a narrow, bent valley, along which a descent only crawls; and what
     noise or a mean task hides, a search ends without. From law to law the bottom moves little.
@@ -81,10 +81,10 @@ def eased(law: PromptLaw) -> list[PromptLaw]:
     if not varies:
         return [law]
     spread = max(1.0, mean / (HIDDEN * varies))
-    noise = max(1.0, law.sigma2 * law.d / (HIDDEN * spread * varies * (law.n + law.d + 1)))
-    count = math.ceil(math.log(max(spread, noise), EASING))
+    quiet = min(1.0, LOUD * varies * (law.n + law.d + 1) / (law.sigma2 * law.d)) if law.sigma2 else 1.0
+    count = math.ceil(math.log(max(spread, 1 / quiet), EASING))
     shares = [1 - k / count for k in range(count)]
-    return [*(replace(law, Psi=spread**s * law.Psi, sigma2=law.sigma2 / noise**s) for s in shares), law]
+    return [*(replace(law, Psi=spread**s * law.Psi, sigma2=(spread * quiet) ** s * law.sigma2) for s in shares), law]
 
 
 def finish(laws: list[PromptLaw], build: Builder, end: End) -> tuple[float, dict[str, np.ndarray]]:

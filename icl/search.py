@@ -72,20 +72,22 @@ def descents(
     path from the labels to the output first, which keeps clear of false valleys; with `screened` > 1 that many times
     `count` first descend for a few iterations, and only the lowest `count` go on, for at most `iterations` (5000). The
     last steps know the weights to the last digit, in the best valley alone; `build` makes the model, whose matrices
-    must be large enough for any effective parameters.
+    must be large enough for any effective parameters. Where mean task or noise hide how tasks vary there are as many
+    starts again: the first ones come through `eased` laws.
     """
-    laws = eased(law)
-    labels, unit = units(laws[0])
-    first = laws[0].with_labels_scaled(1 / labels)
-    ends = [end for kind in starts for end in _ends(first, build, unit, rng, **kind)]
-    astray = ~_hopeful(first, np.array([end.risk for end in ends]))
-    weights = [effective(first, build, end).magnified(unit).with_labels_scaled(labels) for end in ends]
-    hopeful = np.flatnonzero(~astray) if law.H.any() else []
-    finished = each(finish, [(laws, build, ends[k]) for k in hopeful])
+    ends, astray, weights, ways = [], [], [], eased(law)
+    for laws in [ways, [law]][: len(ways)]:  # where laws are eased, which valley is the lowest may change on the way
+        labels, unit = units(laws[0])
+        first = laws[0].with_labels_scaled(1 / labels)
+        found = [end for kind in starts for end in _ends(first, build, unit, rng, **kind)]
+        ends += [(laws, build, end) for end in found]
+        weights += [effective(first, build, end).magnified(unit).with_labels_scaled(labels) for end in found]
+        astray += (~_hopeful(first, np.array([end.risk for end in found]))).tolist()
     risks = np.array([exact_risk(law, end) for end in weights])
-    for k, (risk, parts) in zip(hopeful, finished, strict=True):
+    hopeful = np.flatnonzero(~np.array(astray)) if law.H.any() else []
+    for k, (risk, parts) in zip(hopeful, each(finish, [ends[k] for k in hopeful]), strict=True):
         risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
-    return Restarts(risks, weights, astray)
+    return Restarts(risks, weights, np.array(astray))
 
 
 def minimiser(law: PromptLaw, rng: np.random.Generator) -> LinearSelfAttention:

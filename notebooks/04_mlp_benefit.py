@@ -420,7 +420,7 @@ small = chapter.law_with_mean(d, n, sigma2, 1e-2 * np.sqrt(d))
 large = chapter.law_with_mean(d, n, sigma2, 1e2 * max(1, n / 20) * np.sqrt(tau))
 sharp = chapter.sharp_law(n)
 small_gap, sharp_gap = chapter.measured_gaps([
-    (small, 1, stream("small gap")),
+    (small, budget.restarts, stream("small gap")),
     (sharp, budget.restarts, stream("sharp gap")),
 ])
 large_gap = chapter.descended_gap(large, stream("large gap"))
@@ -428,7 +428,7 @@ two_over = lambda m: 2 * (m + 1) / (m + 2)
 ledger.claims({
     "thm41.small_norm_limit": (
         small_limit,
-        small_gap / theory.mean_size(small),
+        chapter.too_loud(law) or small_gap / theory.mean_size(small),
         (d + 1) / (n + d + 1),
     ),
     "thm41.large_norm_limit": (
@@ -630,7 +630,7 @@ def draw(law, Gamma, rng):
     seen = np.linalg.pinv(law.H, rcond=1e-10, hermitian=True) @ law.H
     unseen, c = np.eye(law.d) - seen, rng.choice([-1, 1]) * np.exp(rng.normal())
     w, v, u = rng.standard_normal((3, law.d)) @ unseen
-    u /= 1 + np.linalg.norm(law.beta_star)  # it meets the labels twice
+    u /= 1 + np.linalg.norm(law.beta_star) + np.sqrt(law.sigma2)  # it meets the labels twice
     free = rng.standard_normal((law.d, law.d))
     V = (Gamma + free - seen @ free @ seen).T / c
     return law.beta_star + w, v - c * law.beta_star, c, V, u
