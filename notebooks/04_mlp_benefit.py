@@ -300,8 +300,8 @@ Phi, direction = np.eye(d), np.full(d, 1 / np.sqrt(d))
 b, Omega = beta_norm * direction, (n + 1) / n * Phi + tau / n * np.eye(d)
 
 
-def on_the_sphere(angle):
-    nu, c = np.sin(angle) * direction, np.cos(angle)
+def on_the_sphere(angle):  # c in units of a label: only the direction counts
+    nu, c = np.sin(angle) * direction, np.cos(angle) / np.sqrt(tau + b @ b)
     K_11 = (n + 1) / n * np.outer(nu, nu) + c**2 * Omega
     K_11 += nu @ nu / n * np.eye(d)
     K_12 = c * (tau * nu + 2 / n * Phi @ nu + Omega @ nu)[:, None]
@@ -630,7 +630,9 @@ def draw(law, Gamma, rng):
     seen = np.linalg.pinv(law.H, rcond=1e-10, hermitian=True) @ law.H
     unseen, c = np.eye(law.d) - seen, rng.choice([-1, 1]) * np.exp(rng.normal())
     w, v, u = rng.standard_normal((3, law.d)) @ unseen
-    u /= 1 + np.linalg.norm(law.beta_star) + np.sqrt(law.sigma2)  # it meets the labels twice
+    u /= (
+        1 + np.linalg.norm(law.beta_star) + np.sqrt(law.sigma2)
+    )  # it meets the labels twice
     free = rng.standard_normal((law.d, law.d))
     V = (Gamma + free - seen @ free @ seen).T / c
     return law.beta_star + w, v - c * law.beta_star, c, V, u

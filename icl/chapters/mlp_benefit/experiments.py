@@ -171,7 +171,7 @@ def minimisers(law: PromptLaw, ends: Restarts) -> list[dict[str, np.ndarray]]:
     Where noise hides what can be learned, false valleys lie within rounding's reach of the risk, and not of the gain.
     """
     least = theory.ltb_minimal_risk(law)
-    learned = ends.risks - least <= 1e-3 * (moments.tau(law) - least)
+    learned = ends.risks - least <= 1e-8 * (moments.tau(law) - least) + 8 * np.spacing(least)
     return [ends.weights[k].numpy() for k in np.flatnonzero(ends.reached(least) & learned)]
 
 
