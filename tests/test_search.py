@@ -11,7 +11,7 @@ from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
 from icl.prompts import PromptLaw, token_matrix
-from icl.theory import mlp_benefit, moments, one_step_gd
+from icl.theory import mlp_benefit, one_step_gd
 from icl.training import Schedule
 
 STEEP = PromptLaw(20, np.diag([1.0, 0.5]), np.eye(2), np.full(2, 500.0), 0.3).with_labels_scaled(1 / 500)
@@ -81,11 +81,26 @@ def test_without_them_attention_stays_short_of_it(monkeypatch):
 
 def test_eased_laws_end_with_the_law_itself_and_begin_where_the_mean_hides_nothing():
     laws = search.eased(HIDING)
-    hidden = [law.beta_star @ law.H @ law.beta_star / moments.tau(law) for law in laws]
+    hidden = [law.beta_star @ law.H @ law.beta_star / np.trace(law.H @ law.Psi) for law in laws]
     assert laws[-1] is HIDING and hidden[0] == pytest.approx(100) and len(laws) == 6
-    assert all(1 < later / earlier <= 30 * (1 + 1e-9) for earlier, later in pairwise(hidden))
-    quiet = PromptLaw.isotropic(5, 20, 0.25, np.full(5, 10.0))
-    assert search.eased(quiet) == [quiet] and len(search.eased(PromptLaw.isotropic(5, 20, 0.25))) == 1
+    assert all(1 < later / earlier <= 30 for earlier, later in pairwise(hidden))
+    assert len({round(np.trace(law.Psi) / law.sigma2, 9) for law in laws}) == 1, "noise keeps its share"
+    quiet = PromptLaw.isotropic(5, 20, 0.25, np.full(5, 4.0))
+    assert search.eased(quiet) == [quiet] and len(search.eased(PromptLaw.isotropic(5, 20, 0.0))) == 1
+
+
+def test_where_noise_hides_how_tasks_vary_there_is_less_of_it_first():
+    loud = PromptLaw.isotropic(5, 20, 1e6)
+    laws = search.eased(loud)
+    assert [law.sigma2 for law in laws] == pytest.approx(np.geomspace(260, 1e6, 4))
+    assert all(np.array_equal(law.Psi, loud.Psi) for law in laws) and laws[-1] is loud
+    nothing = PromptLaw(4, np.eye(2), np.zeros((2, 2)), np.ones(2), 1.0)
+    assert search.eased(nothing) == [nothing], "where no task varies there is nothing to hide"
+
+
+def test_of_two_ways_the_lower_one_counts():
+    assert search._other_way(np.array([2.0, 1.0, 1.0, 3.0])).tolist() == [False, False, True, True]
+    assert search._other_way(np.array([2.0, 1.5, 1.0, 3.0])).tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("d, n, sigma2", [(20, 40, 1e4), (20, 5, 0.25)])
@@ -100,8 +115,9 @@ def test_where_noise_hides_nearly_all_the_open_start_finds_it_and_it_alone_is_fi
     gained = d + sigma2 - found.risks
     assert gained[2] == pytest.approx(d + sigma2 - one_step_gd.minimal_risk(d, n, sigma2), rel=1e-7)
     assert search.learned_step(found.weights[2], n) == pytest.approx(eta, rel=1e-9)
-    assert (gained[:2] < gained[2] / 2).all() and len(took) == 1, "the random starts end in the false valley"
-    assert found.astray.tolist() == [True, True, False] and found.best is found.weights[2]
+    ways = len(search.eased(law))  # directly, and through a law of less noise
+    assert (gained[:2] < gained[2] / 2).all() and len(took) == ways, "the random starts end in the false valley"
+    assert found.astray.tolist() == [True, True, False] + [True] * 3 * (ways - 1) and found.best is found.weights[2]
     assert not found.reached(found.risks[0])[0], "where noise hides the valley, its risk is still none that was meant"
 
 

@@ -8,6 +8,7 @@ import pytest
 from icl.chapters import check_parameters
 from icl.chapters.mlp_benefit import experiments as chapter
 from icl.chapters.mlp_benefit import false_valleys, mean_task_laws
+from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
@@ -47,6 +48,22 @@ def test_the_search_does_not_depend_on_the_units_of_the_labels():
 def test_in_one_dimension_the_theorem_on_minimisers_does_not_apply(law):
     """Nor for the singular law, which then has three covariates of which one varies."""
     assert "rank one" in chapter.rank_below_two(law).reason
+
+
+def test_what_noise_hides_from_the_risk_is_no_minimiser():
+    """A block that stores the mean task alone: under much noise its risk is the least one to ten digits."""
+    law = PromptLaw.isotropic(2, 42, 4e6, np.full(2, 0.65))
+    best = EffectiveParameters.from_numpy(law.beta_star, -law.beta_star, 1.0, gd_beta.optimal_gamma(law).T, np.zeros(2))
+    silent = EffectiveParameters.from_numpy(law.beta_star, np.zeros(2), 0.0, np.zeros((2, 2)), np.zeros(2))
+    ends = Restarts(np.array([ExactRisk(law)(one).item() for one in (silent, best)]), [silent, best])
+    assert ends.reached(theory.ltb_minimal_risk(law)).all()
+    (found,) = chapter.minimisers(law, ends)
+    assert found["c"] == 1.0
+
+
+def test_the_limit_of_small_means_is_not_read_off_where_noise_drowns_it():
+    assert chapter.too_loud(PromptLaw.isotropic(5, 20, 52_000.0)) is None
+    assert "lost in the rounding" in chapter.too_loud(PromptLaw.isotropic(5, 20, 53_000.0)).reason
 
 
 @pytest.mark.parametrize("law", mean_task_laws.laws(PARAMETERS, Streams("a test", 0)))
