@@ -10,6 +10,7 @@ from icl import search
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
+from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw, token_matrix
 from icl.theory import mlp_benefit, one_step_gd
 from icl.training import Schedule
@@ -50,6 +51,10 @@ def test_from_the_plateau_that_few_iterations_do_not_leave_the_last_steps_do(rng
     finished = search.descents(law, [dict(count=4, iterations=3)], np.random.default_rng(3))
     assert (crawling.risks > 1.5 * floor).all() and finished.astray.tolist() == [False, False, False, True]
     assert finished.risks[:3] == pytest.approx([floor] * 3, rel=1e-12)
+    slopes = [RiskGradient(law)(end)[1] for end in finished.weights[:3]]
+    assert all(np.abs(slope[name]).max() < 1e-14 for slope in slopes for name in ("v", "c", "V", "u")), (
+        "to the last digit"
+    )
 
 
 def test_a_search_does_not_mind_how_large_labels_are():
