@@ -630,9 +630,8 @@ def draw(law, Gamma, rng):
     seen = np.linalg.pinv(law.H, rcond=1e-10, hermitian=True) @ law.H
     unseen, c = np.eye(law.d) - seen, rng.choice([-1, 1]) * np.exp(rng.normal())
     w, v, u = rng.standard_normal((3, law.d)) @ unseen
-    u /= (
-        1 + np.linalg.norm(law.beta_star) + np.sqrt(law.sigma2)
-    )  # it meets the labels twice
+    # u meets the labels twice
+    u /= 1 + np.linalg.norm(law.beta_star) + np.sqrt(law.sigma2)
     free = rng.standard_normal((law.d, law.d))
     V = (Gamma + free - seen @ free @ seen).T / c
     return law.beta_star + w, v - c * law.beta_star, c, V, u
