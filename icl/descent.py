@@ -12,7 +12,7 @@ from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
-from icl.theory.risk_profile import label_unit
+from icl.theory.moments import label_unit, mean_size
 from icl.training import Minimum, minimise_by_hand
 
 
@@ -66,8 +66,8 @@ def units(law: PromptLaw) -> tuple[float, float]:
     across as along, and much noise makes it blind to y. The second is not 1 where noise outweighs the n examples: the
     best weights then predict next to nothing, and from larger ones a descent crawls along the plateau around zero.
     """
-    mean, noise = law.beta_star @ law.H @ law.beta_star, law.sigma2 * law.d
-    learnable = (np.trace(law.H @ law.Psi) + mean) * (law.n + law.d + 1)
+    noise = law.sigma2 * law.d
+    learnable = (np.trace(law.H @ law.Psi) + mean_size(law)) * (law.n + law.d + 1)
     return label_unit(law), float(learnable / noise) if 0 < learnable < noise else 1.0
 
 
@@ -77,10 +77,10 @@ def eased(law: PromptLaw) -> list[PromptLaw]:
     A mean task far larger than what varies makes a narrow, bent valley, along which a descent only crawls; and what
     noise or a mean task hides, a search ends without. From law to law the bottom moves little.
     """
-    mean, varies = law.beta_star @ law.H @ law.beta_star, np.trace(law.H @ law.Psi)
+    varies = np.trace(law.H @ law.Psi)
     if not varies:
         return [law]
-    spread = max(1.0, mean / (HIDDEN * varies))
+    spread = max(1.0, mean_size(law) / (HIDDEN * varies))
     quiet = min(1.0, LOUD * varies * (law.n + law.d + 1) / (law.sigma2 * law.d)) if law.sigma2 else 1.0
     count = math.ceil(math.log(max(spread, 1 / quiet), EASING))
     shares = [1 - k / count for k in range(count)]

@@ -30,7 +30,7 @@ class Sampler(Protocol):
         ...
 
 
-LONG = 200  # examples; of prompts that are longer, training on samples draws the sums alone
+LONG = 2  # examples a dimension; of prompts that have more, training on samples draws the sums alone: fewer numbers
 OPEN = dict(scale=0.1, init="label_path")  # starts that keep clear of false valleys
 SCREENED, SCREENING = 4, 30  # so many starts for each that goes on, after iterations that show where they are bound
 
@@ -156,12 +156,13 @@ def train_on_samples(
 ) -> Training:
     """Adam, float32 weights, fresh float64 prompts each step, all drawn from `seed`; `build` makes the model.
 
-    Of a `PromptLaw`'s long contexts only the sums that the model sees are drawn, so that a step costs the same.
+    Of a `PromptLaw`'s contexts of more than LONG d examples only the sums that the model sees are drawn: a step costs
+    the same at every n.
     `seed` is what a stream starts from (`randomness.Streams.entropy`), or anything that numpy.random.default_rng takes.
     """
     rng = np.random.default_rng(seed)
     model = build(law.d, rng=rng, init="label_path", dtype=torch.float32)
-    draw = law.condensed if isinstance(law, PromptLaw) and law.n > max(LONG, law.d) else law.sample
+    draw = law.condensed if isinstance(law, PromptLaw) and law.n > LONG * law.d else law.sample
 
     def loss(step):
         prompts = draw(rng, batch)

@@ -424,7 +424,8 @@ ledger.claims({"thm1.open_path": (0, excess, valleys[-1].risk / floor_d2 - 1)})
 
 # %% [markdown]
 # **With noise.** Here Adam sees {glue:text}`batch:.0f` fresh prompts a step, in single
-# precision, from random weights with an open label path, {glue:text}`trainings:.0f` times over.
+# precision, from random weights with an open label path, {glue:text}`trainings:.0f` times over. (Of prompts with more than $2d$ examples the sums
+# $X^\top X$, $X^\top y$ and $y^\top y$ are drawn, by their own law: the model sees no more of them.)
 
 # %% tags=["hide-input"]
 trained = chapter.trainings(law, budget, budget.trainings, stream)

@@ -778,7 +778,7 @@ ledger.figure(pictures.landscape(trap))
 # `python -m icl train table1` goes on with what is missing:
 
 # %% tags=["hide-input"]
-table1_pictures.Trainings()
+table1_pictures.trainings()
 
 # %% [markdown]
 # Each ± is over test prompts. The printed loss is taken as raw, the stricter reading, and as a bound. A loss above it decides nothing until

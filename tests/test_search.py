@@ -166,7 +166,7 @@ def test_training_on_samples(rng):
 
 
 def test_long_contexts_are_trained_on_their_sums(rng, monkeypatch):
-    law = PromptLaw.isotropic(2, search.LONG + 1, 0.5)
+    law = PromptLaw.isotropic(2, 2 * search.LONG + 1, 0.5)
     monkeypatch.setattr(PromptLaw, "sample", lambda *_: pytest.fail("every example is drawn"))
     run = search.train_on_samples(law, Schedule(600, 0.02), 256, 1, "test")
     assert search.exact_risk(law, run.weights) == pytest.approx(one_step_gd.minimal_risk(2, law.n, 0.5), rel=0.02)

@@ -13,7 +13,8 @@ from scipy.optimize import minimize_scalar
 
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta, moments
-from icl.theory.risk_profile import Optimum, Profile, global_minimum, label_unit
+from icl.theory.moments import label_unit, mean_size
+from icl.theory.risk_profile import Optimum, Profile, global_minimum
 from icl.validation import InputError, check_count, check_nonnegative
 
 
@@ -26,11 +27,6 @@ def gd0_minimal_risk(law: PromptLaw) -> float:
     """The least risk of one step from 0: eq. (5.2) with Psi + beta_star beta_star' in place of Psi."""
     spread = law.Psi + np.outer(law.beta_star, law.beta_star)
     return gd_beta.minimal_risk(replace(law, Psi=spread, beta_star=np.zeros(law.d)))
-
-
-def mean_size(law: PromptLaw) -> float:
-    """|beta_star|²_H = beta_star' H beta_star."""
-    return float(law.beta_star @ law.H @ law.beta_star)
 
 
 def lower_bound(law: PromptLaw) -> float:

@@ -105,12 +105,6 @@ class Profile:
         return K, ell
 
 
-def label_unit(law: PromptLaw) -> float:
-    """(E y² / tr H)^{1/2}: in this unit labels vary as the covariates do; 1 where H = 0."""
-    total = np.trace(law.H)
-    return float(np.sqrt((moments.tau(law) + law.beta_star @ law.H @ law.beta_star) / total)) if total else 1.0
-
-
 def global_minimum(profile: Profile) -> Optimum:
     """The profile's global minimum: a scan on circles through the label direction, then L-BFGS from the lowest."""
     points = _scan(profile)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from icl.chapters.mlp_benefit.query_losses import label_unit
 from icl.chapters.trained_transformers.sequence_laws import Curriculum, linear
 from icl.models.decoder import Decoder, DecoderConfig
 from icl.models.gpt import GPT, GPTConfig, initialise_by_fan_in
 from icl.optimisers import Schedule
 from icl.prompts import PromptLaw
+from icl.theory.moments import label_size
 from icl.training import train
 from icl.validation import InputError
 
@@ -91,7 +91,7 @@ class Trial:
     def __init__(self, size: Size, rung: Rung, seed: int):
         self.size, self.rung, self.steps = size, rung, size.steps(rung)
         self.rng, self.law = np.random.default_rng([seed, 70]), PromptLaw.isotropic(size.d, size.n, 0.0)
-        self.unit = label_unit(self.law) if rung.unit else 1.0
+        self.unit = label_size(self.law) if rung.unit else 1.0
         shared = dict(d=size.d, layers=size.layers, width=size.width, heads=size.heads)
         if rung.interleaved:
             self.model = Decoder(DecoderConfig(points=size.n + 1, **shared), rng=self.rng)

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from icl.chapters.mlp_benefit.kept_results import KeptResults
-from icl.chapters.mlp_benefit.query_losses import label_unit
 from icl.chapters.mlp_benefit.query_training import BATCH, QUERIES, QueryTraining
 from icl.checkpoints import FOLDER, STATES
 from icl.estimates import Estimate
 from icl.models.gpt import GPTConfig
 from icl.prompts import PromptLaw
 from icl.settling import Plan
+from icl.theory.moments import label_size
 from icl.validation import InputError
 
 # Small models: sizes of this experiment only.
@@ -105,7 +105,7 @@ def train_run(
     returned. Raises InputError as `training.train`.
     """
     beta_norm, mlp = NAMES[name]
-    config = GPTConfig(**SIZES, mlp=mlp, label_unit=label_unit(law(beta_norm)))
+    config = GPTConfig(**SIZES, mlp=mlp, label_unit=label_size(law(beta_norm)))
     number = 1 + list(every_run()).index((name, rate, seed))
     state, label = states / f"gpt-{name}-{rate:g}-seed{seed}.safetensors", f"{name}, rate {rate:g}, seed {seed}"
     seeds = [0, 46, number], [0, 47, number]

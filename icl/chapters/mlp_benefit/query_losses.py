@@ -1,6 +1,5 @@
 """A GPT's squared errors at the queries of fresh prompts: one a prompt, or several that do not see each other."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +8,6 @@ import torch
 from icl.estimates import Estimate, monte_carlo
 from icl.models.gpt import GPT
 from icl.prompts import PromptLaw, token_matrix
-from icl.theory.moments import tau
-
-
-def label_unit(law: PromptLaw) -> float:
-    """√(E y²), the size of a label: the root of tau = tr(H Psi) + sigma2 and of |beta_star|²_H together."""
-    return math.sqrt(tau(law) + law.beta_star @ law.H @ law.beta_star)
 
 
 def squared_errors(model: GPT, law: PromptLaw, count: int, rng: np.random.Generator) -> torch.Tensor:

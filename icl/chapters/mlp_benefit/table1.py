@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from icl.chapters.mlp_benefit.kept_results import KeptResults
-from icl.chapters.mlp_benefit.query_losses import label_unit
 from icl.chapters.mlp_benefit.query_training import BATCH, QUERIES, QueryTraining
 from icl.checkpoints import FOLDER, STATES
 from icl.estimates import Estimate, NotRun
@@ -26,6 +25,7 @@ from icl.prompts import PromptLaw
 from icl.search import mean_over_trainings
 from icl.settling import Plan
 from icl.theory import mlp_benefit as theory
+from icl.theory.moments import label_size
 from icl.validation import InputError, check_count
 
 
@@ -194,7 +194,7 @@ def train_entry(
         raise InputError(f"{id!r} is not an entry of Table 1; take one of {', '.join(ENTRIES)}.")
     seed = check_count("seed", seed, least=0)
     until, law = time.monotonic() + 60 * minutes, law_of(ENTRIES[id])
-    config = GPTConfig(**SIZES, mlp=ENTRIES[id].mlp, label_unit=label_unit(law))
+    config = GPTConfig(**SIZES, mlp=ENTRIES[id].mlp, label_unit=label_size(law))
 
     def prepared(name: str, rate: float, seed: int | None) -> QueryTraining:
         state = (states or STATES) / f"{id}-{name}.safetensors"

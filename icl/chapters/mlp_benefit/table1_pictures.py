@@ -44,31 +44,33 @@ HEAD = (
 
 
 @dataclass(frozen=True)
-class Trainings:
-    """Every training of Table 1 in the file at `path`, a row each; an entry without one has a row that says so."""
+class ResultTable:
+    """A table on the page, and as text: the head, and rows of as many cells."""
 
-    path: Path = table1.RESULTS
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """The cells under HEAD."""
-        found, rows = table1.runs(self.path), []
-        for id, entry in table1.ENTRIES.items():
-            named = (f"{entry.mean:g}", "with" if entry.mlp else "without", f"{entry.printed:g}")
-            for seed, run in found.get(id, {}).items():
-                raw = f"{run['loss']:.5f} ± {run['stderr']:.5f}"
-                divided = f"{run['loss_per_dimension']:.6f} ± {run['stderr_per_dimension']:.6f}"
-                cost = f"{run['steps'][-1]:,}", f"{run['core_seconds'] / 60:.0f}"
-                rows.append((*named, str(seed), raw, divided, *cost, "yes" if run["settled"] else "no"))
-            if id not in found:
-                rows.append((*named, "–", *["no training yet"] * 2, *["–"] * 3))
-        return rows
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
 
     def _repr_html_(self) -> str:
         row = lambda cells: "<tr>" + "".join(
-            f'<td data-label="{name}">{cell}</td>' for name, cell in zip(HEAD, cells, strict=True)
+            f'<td data-label="{name}">{cell}</td>' for name, cell in zip(self.head, cells, strict=True)
         ) + "</tr>"  # fmt: skip
-        head, body = "".join(f"<th>{name}</th>" for name in HEAD), "".join(map(row, self.rows()))
+        head, body = "".join(f"<th>{name}</th>" for name in self.head), "".join(map(row, self.rows))
         return f'<table class="icl-claims"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
     def __repr__(self) -> str:
-        return "\n".join(" | ".join(row) for row in (HEAD, *self.rows()))
+        return "\n".join(" | ".join(row) for row in (self.head, *self.rows))
+
+
+def trainings(path: Path = table1.RESULTS) -> ResultTable:
+    """Every training of Table 1 in the file at `path`, a row each; an entry without one has a row that says so."""
+    found, rows = table1.runs(path), []
+    for id, entry in table1.ENTRIES.items():
+        named = (f"{entry.mean:g}", "with" if entry.mlp else "without", f"{entry.printed:g}")
+        for seed, run in found.get(id, {}).items():
+            raw = f"{run['loss']:.5f} ± {run['stderr']:.5f}"
+            divided = f"{run['loss_per_dimension']:.6f} ± {run['stderr_per_dimension']:.6f}"
+            cost = f"{run['steps'][-1]:,}", f"{run['core_seconds'] / 60:.0f}"
+            rows.append((*named, str(seed), raw, divided, *cost, "yes" if run["settled"] else "no"))
+        if id not in found:
+            rows.append((*named, "–", *["no training yet"] * 2, *["–"] * 3))
+    return ResultTable(HEAD, rows)

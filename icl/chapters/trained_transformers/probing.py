@@ -52,10 +52,6 @@ class Queries:
         """Hidden states (layers + 1, P, R, C) at the queries."""
         return _states(model, self.X, self.y, self.queries)
 
-    def outputs(self, model: torch.nn.Module) -> np.ndarray:
-        """The model's own predictions (P, R)."""
-        return _evaluate(model, self.X, self.y, self.queries)
-
 
 @dataclass(frozen=True)
 class Positions:
@@ -88,10 +84,6 @@ class Positions:
         """Hidden states (layers + 1, P, T − 1, C), one run of the encoder for each prefix."""
         return torch.cat([_states(model, *self._asked(t)) for t in range(1, self.y.shape[1])], dim=2)
 
-    def outputs(self, model: torch.nn.Module) -> np.ndarray:
-        """An encoder's own predictions (P, T − 1)."""
-        return np.concatenate([_evaluate(model, *self._asked(t)) for t in range(1, self.y.shape[1])], axis=1)
-
     def whole(self, residuals: np.ndarray) -> np.ndarray:
         """Residuals (…, P, T) with the first position's, −y_1, in front: every algorithm predicts 0 there."""
         first = np.broadcast_to(-self.y[:, :1], (*residuals.shape[:-1], 1))
@@ -108,10 +100,6 @@ class Sequences(Positions):
         """Hidden states (layers + 1, P, T − 1, C)."""
         with torch.no_grad():
             return torch.stack(model.states(*_tensors(self.X, self.y)))[:, :, 1:]
-
-    def outputs(self, model: torch.nn.Module) -> np.ndarray:
-        """A decoder's own predictions (P, T − 1)."""
-        return _evaluate(model, self.X, self.y)[:, 1:]
 
 
 Questions = Queries | Positions
@@ -163,7 +151,13 @@ def probe(model: torch.nn.Module, train: Questions, test: Questions) -> Probed:
         with torch.no_grad():
             fit, new = transform(seen).numpy(), transform(asked).numpy()
         residuals.append(probes.fit_readouts(fit, train.answers)(new) - test.answers)
-    return Probed(*residuals, test.outputs(model) - test.answers)
+    return Probed(*residuals, outputs(model, asked) - test.answers)
+
+
+@torch.no_grad()
+def outputs(model: torch.nn.Module, states: torch.Tensor) -> np.ndarray:
+    """A model's own predictions (P, R), from the hidden states (layers + 1, P, R, C) that it has at the queries."""
+    return model.read_out(model.norm(states[-1]))[..., 0].double().numpy()
 
 
 def errors(residuals: np.ndarray) -> np.ndarray:
@@ -253,8 +247,3 @@ def _tensors(*arrays):
 @torch.no_grad()
 def _states(model, X, y, asked) -> torch.Tensor:
     return torch.stack(model.states(*_tensors(X, y, asked)))
-
-
-@torch.no_grad()
-def _evaluate(model, *prompts) -> np.ndarray:
-    return model(*_tensors(*prompts)).double().numpy()

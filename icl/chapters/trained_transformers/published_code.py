@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icl.chapters.trained_transformers.probing import Queries
+from icl.chapters.trained_transformers.probing import Queries, outputs
 from icl.chapters.trained_transformers.published_numbers import SimilarityMaps
 from icl.chapters.trained_transformers.recipes import Recipe
 from icl.chapters.trained_transformers.sequence_laws import ill_conditioned
@@ -19,7 +19,7 @@ def pooled_condition(rng: np.random.Generator, *, shared: bool) -> float:
 
 
 def spread_over_tests(
-    model, recipe: Recipe, rng: np.random.Generator, *, shared: bool, tests: int = 40, prompts: int = 512
+    model, recipe: Recipe, rng: np.random.Generator, *, shared: bool, tests: int = 20, prompts: int = 512
 ) -> float:
     """Standard deviation of a model's test error over `tests` tests of so many prompts, as a share of their mean.
 
@@ -30,7 +30,7 @@ def spread_over_tests(
         X, y = ill_conditioned(rng, prompts, recipe.n + recipe.queries, recipe.model.d, shared=shared)
         asked = X[:, recipe.n :]
         test = Queries(X[:, : recipe.n], y[:, : recipe.n], asked, y[:, recipe.n :])
-        found.append(((test.outputs(model) - test.answers) ** 2).mean())
+        found.append(((outputs(model, test.states(model)) - test.answers) ** 2).mean())
     return float(np.std(found, ddof=1) / np.mean(found))
 
 

@@ -6,7 +6,6 @@ from icl.chapters.trained_transformers.probing import Similarity, errors
 from icl.chapters.trained_transformers.published_numbers import FU2024_LSTM
 from icl.chapters.trained_transformers.rivals import Closeness
 from icl.chapters.trained_transformers.study import Study
-from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
 MODEL = COLOURS["trained_sampled"]
@@ -42,29 +41,22 @@ def against_steps(study: Study, levels: dict[str, tuple[str, float]], *, name: s
     return Figure(name, figure, columns, alt, method="trained")
 
 
-def widths(
-    widths: list[int], found: list[Estimate], d: int, ladders: dict[int, tuple[list[int], np.ndarray]]
-) -> Figure:
-    """Test error against the width, as a share of the error of answering 0, at d and at `rows.width_ladders`'s."""
-    shares, bars = np.array([e.mean for e in found]) / d, 2 * np.array([e.stderr for e in found]) / d
-    columns = {"width": np.array(widths), "share": shares, "two_stderr": bars}
+def widths(ladders: dict[int, tuple[tuple[int, ...], np.ndarray]]) -> Figure:
+    """Test error against the width, as a share of the error of answering 0, for `rows.width_ladders`'s dimensions."""
+    columns = {}
     with style():
         figure, axis = canvas(height=3.1)
-        axis.errorbar(widths, shares, bars, fmt="-o", color=MODEL, markersize=5, label=f"d = {d}")
-        for (other, (tried, runs)), mark in zip(ladders.items(), ("--^", ":s"), strict=True):
-            axis.plot(tried, np.exp(np.log(runs).mean(0)), mark, color=MODEL, markersize=5, label=f"d = {other}")
+        for (d, (tried, runs)), mark in zip(ladders.items(), ("--^", "-o", ":s"), strict=True):
+            axis.plot(tried, np.exp(np.log(runs).mean(0)), mark, color=MODEL, markersize=5, label=f"d = {d}")
             axis.plot(tried, runs.T, mark[-1], color=MODEL, markersize=3.5, alpha=0.4)
-            columns |= {f"width_d{other}": np.array(tried)}
-            columns |= {f"share_d{other}_run{k}": run for k, run in enumerate(runs)}
+            columns |= {f"width_d{d}": np.array(tried)} | {f"share_d{d}_run{k}": run for k, run in enumerate(runs)}
+        shown = sorted({width for tried, _ in ladders.values() for width in tried})
         axis.axhline(0.01, color=INK, linewidth=0.9, linestyle=":")
-        axis.annotate("1 %", (widths[-1], 0.01), xytext=(0, 4), textcoords="offset points", ha="right", fontsize=9)
+        axis.annotate("1 %", (shown[-1], 0.01), xytext=(0, 4), textcoords="offset points", ha="right", fontsize=9)
         axis.set(xscale="log", yscale="log", xlabel="width", ylabel="test error / error of 0")
-        shown = sorted({*widths, *(width for tried, _ in ladders.values() for width in tried)})
         axis.set_xticks(shown, [str(width) for width in shown])
         axis.minorticks_off()
-        handles, names = axis.get_legend_handles_labels()
-        order = np.argsort([int(name.split()[-1]) for name in names])
-        axis.legend([handles[k] for k in order], [names[k] for k in order])
+        axis.legend()
     alt = "Test error as a share of the error of answering 0 against the width, both axes logarithmic, for three"
     return Figure("widths", figure, columns, f"{alt} dimensions: it falls, later the larger d.", method="trained")
 

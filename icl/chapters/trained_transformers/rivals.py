@@ -1,8 +1,7 @@
-"""Chapter 7's other comparisons: an LSTM, quasi-Newton methods, networks as targets, and the width."""
+"""Chapter 7's other comparisons: an LSTM, quasi-Newton methods and networks as targets."""
 
 import warnings
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -172,12 +171,6 @@ def least_squares_errors(test: Positions) -> np.ndarray:
     return ((prefixes.least_squares(test.prefixes) - test.answers) ** 2).mean(0)
 
 
-def worst_ratio(found: list[np.ndarray], rng: np.random.Generator) -> Estimate:
-    """The largest ratio of an error to the one before it, of residuals (P, R) of several models on the same prompts."""
-    worst = max(pairwise(found), key=lambda pair: errors(pair[1]).mean() / errors(pair[0]).mean())
-    return ratio(worst[1], worst[0], rng)
-
-
 def ratio(above: np.ndarray, below: np.ndarray, rng: np.random.Generator) -> Estimate:
     """Mean squared error over mean squared error, of residuals (P, R) on the same prompts; of several runs, (S, P, R),
     the mean of their ratios."""
@@ -185,9 +178,3 @@ def ratio(above: np.ndarray, below: np.ndarray, rng: np.random.Generator) -> Est
     draws = probes.resampled_means(pair.swapaxes(0, 1), DRAWS, rng)
     of = lambda means: means[..., 0] / means[..., 1]
     return over_runs(of(pair.mean(1)), of(draws).T)
-
-
-def test_error(model: torch.nn.Module, test: Queries) -> Estimate:
-    """Mean squared error of the model's own output over prompts."""
-    each = errors(test.outputs(model) - test.answers)
-    return Estimate(float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))), len(each))

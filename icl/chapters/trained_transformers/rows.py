@@ -83,14 +83,11 @@ def sufficient_width(widths: Sequence[int], shares: Sequence[float]) -> float:
     return float("nan")
 
 
-def width_ladders(profile: str, seed: int, runs: int = 3) -> dict[int, tuple[list[int], np.ndarray]]:
-    """Of each dimension of LADDERS: its widths, and the errors over that of answering 0, (runs, widths)."""
-    ladders = {}
-    for d in sorted({d for d, _ in recipes.LADDERS}):
-        widths = [width for other, width in recipes.LADDERS if other == d]
-        error = lambda run, width, d=d: weights.model_of(recipes.LADDERS[d, width], run, profile, seed)[1]["test_error"]
-        ladders[d] = widths, np.array([[error(run, width) / d for width in widths] for run in range(runs)])
-    return ladders
+def width_ladders(profile: str, seed: int) -> dict[int, tuple[tuple[int, ...], np.ndarray]]:
+    """Of each dimension: the widths tried, and the errors over that of answering 0, (runs, widths)."""
+    error = lambda name, run: weights.model_of(name, run, profile, seed)[1]["test_error"]
+    shares = lambda d, run: [error(recipes.LADDERS[d, width], run) / d for width in recipes.WIDTHS[d]]
+    return {d: (widths, np.array([shares(d, run) for run in recipes.SEEDS])) for d, widths in recipes.WIDTHS.items()}
 
 
 def endings(wanted: Iterable[tuple[str, int]], profile: str, seed: int) -> dict[str, int]:
@@ -100,7 +97,7 @@ def endings(wanted: Iterable[tuple[str, int]], profile: str, seed: int) -> dict[
     return {"most": most, "flat": sum(record["flat"] for record in records), "runs": len(records)}
 
 
-def width_growth(ladders: dict[int, tuple[list[int], np.ndarray]]) -> Estimate | NotRun:
+def width_growth(ladders: dict[int, tuple[tuple[int, ...], np.ndarray]]) -> Estimate | NotRun:
     """The width that suffices in the largest dimension over the one in the least, mean over runs.
 
     Of widths and shares (runs, widths) for each dimension, as `width_ladders` gives them.
@@ -111,7 +108,20 @@ def width_growth(ladders: dict[int, tuple[list[int], np.ndarray]]) -> Estimate |
     ratios = large / small
     if not np.isfinite(ratios).all():
         return NotRun("after so short trainings the widths that were tried do not enclose the one that suffices")
-    return Estimate(float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(len(ratios))), len(ratios))
+    return mean_over_runs(ratios)
+
+
+def widening(shares: np.ndarray) -> Estimate:
+    """The largest ratio of errors at neighbouring widths, of shares (runs, widths): of geometric means over runs."""
+    steps = np.diff(np.log(shares))
+    worst = mean_over_runs(steps[:, steps.mean(0).argmax()])
+    ratio = float(np.exp(worst.mean))
+    return Estimate(ratio, ratio * worst.stderr, worst.count)
+
+
+def mean_over_runs(values: np.ndarray) -> Estimate:
+    """Mean of one value a run (S,), with the error that their spread gives."""
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))
 
 
 def runs_of(found: Study) -> list[np.ndarray]:

@@ -243,13 +243,13 @@ def test_the_table_has_a_row_for_every_training_and_both_units(tmp_path):
     path = tmp_path / "t.json"
     for seed in (0, 1):
         table1.train_entry(LAST, seed, path, states=tmp_path)
-    rows, run = pictures.Trainings(path).rows(), table1.runs(path)[LAST][1]
+    rows, run = pictures.trainings(path).rows, table1.runs(path)[LAST][1]
     assert [row[:4] for row in rows[-2:]] == [("10", "without", "8.871", seed) for seed in "01"] and len(rows) == 5
     assert rows[0][3:] == ("–", "no training yet", "no training yet", "–", "–", "–")
     raw, divided = (float(cell.partition(" ±")[0]) for cell in rows[-1][4:6])
     assert raw == pytest.approx(run["loss"], abs=1e-5) and divided == pytest.approx(raw / 2, abs=1e-5)
     assert rows[-1][6] == str(run["steps"][-1]) and rows[-1][8] == ("yes" if run["settled"] else "no")
-    page = pictures.Trainings(path)._repr_html_()
+    page = pictures.trainings(path)._repr_html_()
     assert page.count("<tr>") == 6 and page.count("<td") == 5 * len(pictures.HEAD)
 
 

@@ -94,10 +94,10 @@ def test_the_width_that_suffices_lies_between_two_that_were_tried(monkeypatch):
     assert np.isnan(rows.sufficient_width([4, 8], [0.001, 0.0001])), "4 may be more than enough"
     assert np.isnan(rows.sufficient_width([4, 8], [0.5, 0.1]))
     shares = {"width_4_d3": 0.1, "width_8_d3": 0.001, "width_8_d10": 0.1, "width_16_d10": 0.001}
-    error = lambda name: shares.get(name, 1.0 if "_4_" in name else 1e-9) * int(name.split("_d")[1])
+    error = lambda name: shares.get(name, 1.0 if "_4_" in name else 1e-9) * recipes.RECIPES[name].model.d
     monkeypatch.setattr(weights, "model_of", lambda name, run, *_: (None, {"test_error": error(name)}))
     ladders = rows.width_ladders("quick", 0)
-    assert ladders[3][0] == [4, 8, 16] and ladders[10][1].shape == (3, 3)
+    assert ladders[3][0] == (4, 8, 16) and ladders[10][1].shape == (3, 3) and ladders[5][1].shape == (3, 4)
     found = rows.width_growth(ladders)
     assert (found.mean, found.stderr, found.count) == (pytest.approx(2), pytest.approx(0, abs=1e-12), 3)
 
@@ -108,6 +108,13 @@ def test_growth_of_the_width_is_a_mean_over_runs_or_not_run():
     found = rows.width_growth({3: ladder(at_8, at_8), 10: ladder(at_8, at_16)})
     assert (found.mean, found.stderr) == (pytest.approx(1.5), pytest.approx(0.5))
     assert isinstance(rows.width_growth({3: ladder(at_8, [1e-3, 1e-4, 1e-5]), 10: ladder(at_8, at_16)}), NotRun)
+
+
+def test_wider_is_better_by_the_worst_neighbours():
+    shares = np.array([[0.4, 0.1, 0.2], [0.4, 0.1, 0.05]])
+    found = rows.widening(shares)  # a quarter, then 2 and a half: together 1
+    assert found.mean == pytest.approx(1) and found.stderr == pytest.approx(np.log(2)) and found.count == 2
+    assert rows.widening(shares[:, ::-1]).mean == pytest.approx(4), "upside down the narrow one is better"
 
 
 def test_endings_are_counted(monkeypatch):
