@@ -709,7 +709,7 @@ ledger.figure(
 # ```{glue:figure} fig-noisy
 # :name: fig-noisy
 #
-# Label noise of standard deviation 0.1; the noise's variance is taken off all errors. The trained model's own output has
+# Label noise of standard deviation 0.1; the noise's variance is taken off all errors. The trained models' own outputs have
 # {glue:text}`noisy_over_bayes:.2f` times the error of the Bayes predictor (ridge regression).
 # ```
 #
