@@ -49,7 +49,7 @@ def test_a_decoder_s_states_lead_to_its_answers(rng):
     model.read_out.bias.data.fill_(0.3)
     test = probing.Sequences.draw(DECODER, 6, rng)
     states = test.states(model)
-    assert states.shape == (3, 6, 4, 8) and test.answers.shape == (6, 4)
+    assert states.shape == (3, 6, 4, 8) and probing.outputs(model, states).shape == test.answers.shape == (6, 4)
     with torch.no_grad():
         answers = model(torch.from_numpy(test.X).float(), torch.from_numpy(test.y).float())[:, 1:]
     np.testing.assert_allclose(answers.numpy(), probing.outputs(model, states), rtol=1e-4, atol=1e-6)

@@ -218,8 +218,10 @@ def test_queries_and_positions_agree_where_they_meet(rng):
     model = TINY.build(rng)
     states, asked = sequence.states(model), context.states(model)
     np.testing.assert_allclose(states[:, :, -1], asked[:, :, 0], atol=1e-5)
+    outputs = [probing.outputs(model, part) for part in (states, asked)]
+    np.testing.assert_allclose(outputs[0][:, -1], outputs[1][:, 0], rtol=1e-5)
     answers = model(*(torch.from_numpy(part).float() for part in (context.X, context.y, context.queries)))
-    np.testing.assert_allclose(probing.outputs(model, asked), answers.detach().numpy(), rtol=1e-5)
+    np.testing.assert_allclose(outputs[1], answers.detach().numpy(), rtol=1e-5)
     for algorithm in (probing.newton, probing.gradient_descent):
         ours, theirs = algorithm(sequence), algorithm(context)
         np.testing.assert_allclose(ours.residuals[..., -1], theirs.residuals[..., 0], atol=1e-7)
