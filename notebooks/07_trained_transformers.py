@@ -49,6 +49,7 @@ from icl.chapters.trained_transformers.published_numbers import (
 )
 from icl.chapters.trained_transformers.recipes import LADDERS, RECIPES
 from icl.chapters.trained_transformers.weights import model_of
+from icl.search import mean_over_trainings
 from IPython.display import display
 
 # %% tags=["parameters"]
@@ -729,7 +730,7 @@ _, shares = ladders[5]  # (runs, widths), over the error of answering 0
 
 # %% tags=["hide-input"]
 ledger.claims({
-    "newton.hidden_size": (0.01, rows.mean_over_runs(shares[:, 0])),
+    "newton.hidden_size": (0.01, mean_over_trainings(shares[:, 0])),
     "newton.hidden_size_order": (1, rows.widening(shares)),
     "newton.width_growth": (10 / 3, rows.width_growth(ladders)),
 })

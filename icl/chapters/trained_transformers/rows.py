@@ -12,6 +12,7 @@ from icl.chapters.trained_transformers.probing import DRAWS, Positions, Queries
 from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate, NotRun
 from icl.models.lstm import LSTM
+from icl.search import mean_over_trainings
 
 ENOUGH = 0.01  # of the error of answering 0
 
@@ -108,20 +109,15 @@ def width_growth(ladders: dict[int, tuple[tuple[int, ...], np.ndarray]]) -> Esti
     ratios = large / small
     if not np.isfinite(ratios).all():
         return NotRun("after so short trainings the widths that were tried do not enclose the one that suffices")
-    return mean_over_runs(ratios)
+    return mean_over_trainings(ratios)
 
 
 def widening(shares: np.ndarray) -> Estimate:
     """The largest ratio of errors at neighbouring widths, of shares (runs, widths): of geometric means over runs."""
     steps = np.diff(np.log(shares))
-    worst = mean_over_runs(steps[:, steps.mean(0).argmax()])
+    worst = mean_over_trainings(steps[:, steps.mean(0).argmax()])
     ratio = float(np.exp(worst.mean))
     return Estimate(ratio, ratio * worst.stderr, worst.count)
-
-
-def mean_over_runs(values: np.ndarray) -> Estimate:
-    """Mean of one value a run (S,), with the error that their spread gives."""
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))
 
 
 def runs_of(found: Study) -> list[np.ndarray]:
