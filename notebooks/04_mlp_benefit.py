@@ -42,6 +42,7 @@ from icl.chapters.mlp_benefit import experiments as chapter
 from icl.chapters.mlp_benefit import (
     false_valleys,
     gpt_sweep,
+    ingredient_pictures,
     pictures,
     prompt_pictures,
     table1,
@@ -805,6 +806,36 @@ ledger.figure(table1_pictures.curves())
 # {glue:text}`table1_trainings:.0f` trainings for the table's {glue:text}`table1_entries:.0f` entries; settled: {glue:text}`table1_settled:.0f`.
 # ```
 #
+# **What each ingredient is worth.** A ladder at two smaller sizes, mean zero and no noise: $d =$ {glue:text}`ladder_d_1:.0f`, $n =$ {glue:text}`ladder_n_1:.0f`,
+# {glue:text}`ladder_layers_1:.0f` layers of width {glue:text}`ladder_width_1:.0f`, about {glue:text}`ladder_seconds_1:.0f` seconds of a core a training; and $d =$ {glue:text}`ladder_d_2:.0f`, $n =$ {glue:text}`ladder_n_2:.0f`,
+# {glue:text}`ladder_layers_2:.0f` of width {glue:text}`ladder_width_2:.0f`, about {glue:text}`ladder_seconds_2:.0f`. It begins with the recipe of {cite:t}`garg2022`; each rung adds one ingredient, and
+# the last rows are the whole recipe but one. Every row has its rate swept first, past the ends of the grid where the best lay there, and
+# {glue:text}`ladder_seeds:.0f` seeds. Errors are after all $n$ examples, divided by $d$; answering $0$ errs by $1$.
+
+# %% tags=["hide-input", "remove-output"]
+ledger.figure(ingredient_pictures.ladder())
+
+# %% [markdown]
+# ```{glue:figure} fig-ladder
+# :name: fig-mlp-ladder
+#
+# Test error a dimension against processor seconds: medians over seeds, and a dot for every seed's end. Grey to black: the rungs that Adam
+# trains, the published recipe the palest. Dotted: errors .02, .005 and .001.
+# ```
+
+# %% tags=["hide-input"]
+ingredient_pictures.table()
+
+# %% [markdown]
+# In {glue:text}`ladder_seconds_1:.0f` and {glue:text}`ladder_seconds_2:.0f` seconds the published recipe has hardly begun; it was made for days of a GPU, and at a longer budget the
+# order may be another. Here one token a pair in place of two divides the error by {glue:text}`ladder_pairs_1:.1f` and {glue:text}`ladder_pairs_2:.1f`, many queries at
+# the full context by another {glue:text}`ladder_queries_1:.1f` and {glue:text}`ladder_queries_2:.1f`, the start by {glue:text}`ladder_start_1:.1f` and {glue:text}`ladder_start_2:.1f`, rates that
+# rise, stay and fall by {glue:text}`ladder_decay_1:.1f` and {glue:text}`ladder_decay_2:.1f`, Muon by {glue:text}`ladder_muon_1:.1f` and {glue:text}`ladder_muon_2:.1f`. **What does not help:** leaving the
+# curriculum away divides it by {glue:text}`ladder_curriculum_1:.2f` and {glue:text}`ladder_curriculum_2:.2f`, so with two tokens a pair the curriculum is worth its steps. The labels' unit,
+# {glue:text}`ladder_unit_1:.2f` and {glue:text}`ladder_unit_2:.2f`, is for the tens; with mean zero it does little. No row reaches $.001$ a dimension in its seconds. The trainings of Table 1
+# do at their own size: with MLPs and mean zero the training loss is below .02, .005 and .001 a dimension after
+# {glue:text}`table1_seconds_1:,.0f`, {glue:text}`table1_seconds_2:,.0f` and {glue:text}`table1_seconds_3:,.0f` seconds of a core.
+#
 # **What a GPT-2 without MLP can do that LSA cannot.** LSA's residual connection carries a $0$ to the answer ({numref}`fig-mlp-diagram`). In a GPT-2 the query's
 # covariates pass every layer in the *residual stream* and at the end meet a learned read-out vector, the row $r$ of this chapter.
 # It can contain $\beta^\ast$ and add $\beta^{\ast\top} x$ to the answer, with no MLP anywhere. Indeed a block whose MLP has a *single* hidden
@@ -955,6 +986,26 @@ numbers |= {
     "published_3": printed[2],
     "published_4": printed[3],
 }
+rungs = ingredient_pictures.ends()
+gains = {  # by what an ingredient divides the error of the rung above
+    "curriculum": ("Garg et al.", "without curriculum"),
+    "pairs": ("without curriculum", "one token a pair"),
+    "queries": ("one token a pair", "n queries after all examples"),
+    "unit": ("n queries after all examples", "labels in their unit"),
+    "start": ("labels in their unit", "start by fan-in"),
+    "decay": ("start by fan-in", "warm-up, flat, decay"),
+    "muon": ("warm-up, flat, decay", "Muon on the hidden matrices"),
+}
+for k, size in enumerate(ingredient_pictures.sizes().values(), 1):
+    for name in ("d", "n", "layers", "width", "seconds"):
+        numbers[f"ladder_{name}_{k}"] = size[name]
+    for name, (above, rung) in gains.items():
+        numbers[f"ladder_{name}_{k}"] = rungs[above][k - 1] / rungs[rung][k - 1]
+numbers["ladder_seeds"] = ingredient_pictures.SEEDS
+for k, found in enumerate(
+    ingredient_pictures.seconds_at_table1("table1.zero_mean_mlp"), 1
+):
+    numbers[f"table1_seconds_{k}"] = found
 for name, value in numbers.items():
     ledger.number(name, value)
 

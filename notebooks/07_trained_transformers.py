@@ -47,7 +47,7 @@ from icl.chapters.trained_transformers.probing import nearness
 from icl.chapters.trained_transformers.published_numbers import (
     fu2024_similarity,
 )
-from icl.chapters.trained_transformers.recipes import LADDERS, RECIPES
+from icl.chapters.trained_transformers.recipes import LADDERS, RECIPES, SEEDS
 from icl.chapters.trained_transformers.weights import model_of
 from icl.search import mean_over_trainings
 from IPython.display import display
@@ -148,9 +148,7 @@ print(f"least squares         {x[0] @ np.linalg.pinv(X) @ y:.3f}")
 
 # %%
 base = trained.study("base", parameters, stream, runs=3)
-records = {
-    f"run {i + 1}": model_of("base", i, profile, seed)[1] for i in range(3)
-}
+records = {f"run {i + 1}": model_of("base", i, profile, seed)[1] for i in SEEDS}
 again, other_seed = trained.replay_differences(parameters)
 ledger.claims({"newton.checkpoint_replay": (0, again, other_seed)})
 
@@ -318,7 +316,7 @@ ledger.figure(row_pictures.beside_layers(base, algorithms))
 
 # %%
 along = trained.study("all_lengths", parameters, stream, runs=3, positions=True)
-lstms = [model_of("lstm", run, profile, seed)[0] for run in range(3)]
+lstms = [model_of("lstm", run, profile, seed)[0] for run in SEEDS]
 sequence = trained.fresh(along.recipe, stream, positions=True)
 lstm_probed = [rows.lstm_layers(lstm, sequence, along.test) for lstm in lstms]
 
@@ -1009,7 +1007,7 @@ tf_numbers = {
     **{
         f"width_{key}": value
         for key, value in rows.endings(
-            [(name, run) for name in LADDERS.values() for run in range(3)],
+            [(name, run) for name in LADDERS.values() for run in SEEDS],
             profile,
             seed,
         ).items()
@@ -1020,7 +1018,7 @@ tf_numbers = {
             [
                 (name, run)
                 for name in ("ill_conditioned", "noisy", "relu_network")
-                for run in range(3)
+                for run in SEEDS
             ],
             profile,
             seed,
@@ -1029,7 +1027,7 @@ tf_numbers = {
     **{
         f"lstm_{key}": value
         for key, value in rows.endings(
-            [("lstm", run) for run in range(3)], profile, seed
+            [("lstm", run) for run in SEEDS], profile, seed
         ).items()
     },
     "lstm_behind": -least_nearer.mean,

@@ -151,6 +151,7 @@ def test_what_the_workflow_would_do(built):
         ("base-seed0.safetensors", {"07_trained_transformers", "12_your_own_model"}),
         ("noisy-seed0.safetensors", {"07_trained_transformers"}),
         ("table1.json", {"04_mlp_benefit"}),
+        ("training_ladder.json", {"04_mlp_benefit"}),
     ],
 )
 def test_a_result_of_a_long_training_is_a_source_of_the_chapters_that_read_it(dependents, name, chapters):

@@ -2,28 +2,26 @@
 
 Every rung trains the same kind of transformer on the same task for about the same processor time, and is tested on the
 way. Its learning rate is swept first, with a seed of its own, past the ends of the grid if the best lies there; then
-three seeds run at the best one. Every finished run is added to `results/measurements/training_ladder.json`, so that a
-killed ladder goes on:
+three seeds run at the best one. Every finished run is added to `results/checkpoints/training_ladder.json`, which
+chapter 4 shows, so that a killed ladder goes on:
 
     python trials/benchmarks/training_ladder.py d5 d8  # train what is missing, then write the tables
     python trials/benchmarks/training_ladder.py        # the tables of what there is
 """
 
-from timing import ROOT, write_tables  # sets one thread, before NumPy starts
+from timing import write_tables  # sets one thread, before NumPy starts
 
 # isort: split
-import json
 import sys
 from dataclasses import asdict
 
 import numpy as np
 from training_rungs import BATCH, LADDER, SIZES, TEST_PROMPTS, WITHOUT, Rung, Trial
 
+from icl.chapters.mlp_benefit.ingredient_pictures import LEVELS, RESULTS, SEEDS, recipes
 from icl.files import read_sealed, sealed, write_atomically
 
-RESULTS = ROOT / "results" / "measurements" / "training_ladder.json"
-LEVELS = (0.02, 0.005, 0.001)  # errors a dimension; 1 is the error of answering 0
-SEEDS, SWEEP_SEED = (0, 1, 2), 100
+SWEEP_SEED = 100
 ADAM, MUON = (3e-4, 1e-3, 3e-3, 1e-2), (0.002, 0.005, 0.0125, 0.03)  # geometric, about three times each
 
 
@@ -36,8 +34,16 @@ def add(size: str, rung: str, part: str, key: str, run: dict) -> None:
     """Keep one run; the file is written whole or not at all."""
     sizes = read()
     sizes.setdefault(size, {}).setdefault(rung, {"sweep": {}, "runs": {}})[part][key] = run
-    settings = {name: asdict(size) for name, size in SIZES.items()} | {"batch": BATCH, "test_prompts": TEST_PROMPTS}
-    write_atomically(RESULTS, sealed({"settings": json.loads(json.dumps(settings)), "sizes": sizes}))
+    settings = {
+        "sizes": {name: asdict(size) for name, size in SIZES.items()},
+        "recipes": {
+            label(rung): {"rung": rung in LADDER, "optimiser": "Muon" if rung.muon else "Adam"}
+            for rung in LADDER + WITHOUT
+        },
+        "batch": BATCH,
+        "test_prompts": TEST_PROMPTS,
+    }
+    write_atomically(RESULTS, sealed({"settings": settings, "sizes": sizes}))
 
 
 def climb(name: str) -> None:
@@ -47,7 +53,7 @@ def climb(name: str) -> None:
         while (rate := missing(read().get(name, {}).get(key, {}).get("sweep", {}), rung)) is not None:
             add(name, key, "sweep", f"{rate:g}", Trial(SIZES[name], rung, SWEEP_SEED).run(rate))
         rate = best(read()[name][key]["sweep"])
-        for seed in SEEDS:
+        for seed in range(SEEDS):
             if str(seed) not in read()[name][key]["runs"]:
                 add(name, key, "runs", str(seed), {"rate": rate} | Trial(SIZES[name], rung, seed).run(rate))
 
@@ -79,33 +85,21 @@ def missing(sweep: dict, rung: Rung) -> float | None:
     return None
 
 
-def reached(run: dict, level: float) -> float:
-    """Processor seconds until the error was first at or below `level`; infinite if it never was."""
-    checks = zip(run["seconds"], run["errors"], strict=False)
-    return next((seconds for seconds, error in checks if error is not None and error <= level), np.inf)
-
-
 def table(name: str):
-    """Rows of one size: rate, error at the end of three seeds, median seconds to each level."""
-    found = read().get(name, {})
-    columns = ["recipe", "rate", "steps", "error at the end, three seeds", *(f"s to {level:g}" for level in LEVELS)]
-    yield "| " + " | ".join(columns) + " |"
-    yield "|---" * len(columns) + "|"
-    for rung in LADDER + WITHOUT:
-        runs = list(found.get(label(rung), {}).get("runs", {}).values())
-        if not runs:
-            continue
-        ends = ", ".join(f"{at_the_end(run):.4f}" for run in runs)
-        times = [np.median([reached(run, level) for run in runs]) for level in LEVELS]
-        said = " | ".join(f"{time:.0f}" if np.isfinite(time) else "—" for time in times)
-        kind = "Muon" if rung.muon else "Adam"
-        yield f"| {label(rung)} | {kind} {runs[0]['rate']:g} | {runs[0]['steps'][-1]} | {ends} | {said} |"
+    """Rows of one size: rate, steps, error at the end of each seed, median seconds to each level."""
+    told = lambda seconds: f"{seconds:.0f}" if np.isfinite(seconds) else "–"
+    yield f"| recipe | rate | steps | error at the end | {' | '.join(f'seconds to {level:g}' for level in LEVELS)} |"
+    yield "|---" * (4 + len(LEVELS)) + "|"
+    for recipe in recipes().get(name, []):
+        ends = ", ".join(f"{error:.4f}" for error in recipe.errors[:, -1])
+        seconds = " | ".join(told(recipe.reached(level)) for level in LEVELS)
+        yield f"| {recipe.name} | {recipe.optimiser} {recipe.rate:g} | {recipe.steps:,} | {ends} | {seconds} |"
 
 
 def d5():
     """d = 5, n = 10, 6 layers, 4 heads, width 32. Each of the first eight rows adds an ingredient to the one above; the
     others are the whole recipe but one. Error at the query after all examples, divided by d; seconds of one core until
-    the error was first there (median of three seeds), — where it was not within the budget of about 45 seconds.
+    the error was first there (median of three seeds), – where it was not within the budget of about 45 seconds.
     """
     yield from table("d5")
 

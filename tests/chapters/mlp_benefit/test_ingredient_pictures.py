@@ -1,0 +1,75 @@
+"""What each ingredient of the training is worth: a small file of known curves, and the file that the book carries."""
+
+import numpy as np
+import pytest
+
+from icl.chapters.mlp_benefit import ingredient_pictures as pictures
+from icl.files import sealed
+
+
+@pytest.fixture
+def path(tmp_path):
+    """One size, two rungs and one recipe but one ingredient, that went astray with one of its seeds."""
+    run = lambda seconds, errors: {"rate": 0.01, "steps": [10, 20, 30], "seconds": seconds, "errors": errors}
+    found = {
+        "all but: one": {"sweep": {}, "runs": {"0": run([1, 2, 3], [1, 0.5, 0.1]), "1": run([1], [1, None])}},
+        "old": {"sweep": {}, "runs": {str(k): run([1, 2, 3], [1, 0.9, 0.8]) for k in range(3)}},
+        "new": {
+            "sweep": {},
+            "runs": {str(k): run([1 + k, 2 + k, 3 + k], [0.9, 0.02, 0.004]) for k in range(3)},
+        },
+    }
+    told = {"old": ("Adam", True), "new": ("Muon", True), "all but: one": ("Muon", False), "later": ("Muon", False)}
+    recipes = {name: {"rung": rung, "optimiser": optimiser} for name, (optimiser, rung) in told.items()}
+    path = tmp_path / "ladder.json"
+    sizes = {"d2": {"d": 2, "n": 4}}
+    path.write_text(sealed({"settings": {"recipes": recipes, "sizes": sizes}, "sizes": {"d2": found}}))
+    return path
+
+
+def test_recipes_stand_in_the_order_of_the_ladder(path):
+    found = pictures.recipes(path)["d2"]
+    assert [recipe.name for recipe in found] == ["old", "new", "all but: one"], "none of what is not trained yet"
+    assert [recipe.rung for recipe in found] == [True, True, False]
+    assert pictures.recipes(path.parent / "none.json") == {}
+
+
+def test_seconds_to_a_level_are_medians_over_seeds(path):
+    old, new, astray = pictures.recipes(path)["d2"]
+    assert new.reached(0.02) == 3 and new.reached(0.005) == 4 and new.reached(0.001) == np.inf
+    assert old.reached(0.02) == np.inf and np.isnan(astray.errors[1, 1:]).all()
+
+
+def test_the_table_and_the_figure_show_every_recipe(path):
+    table = pictures.table(path)
+    assert table.head == ("recipe", "d = 2: error at the end", "seconds to 0.02, 0.005, 0.001")
+    assert [row[0] for row in table.rows] == ["old", "new", "all but: one"]
+    assert table.rows[1][1:] == ("0.004 (0.004 to 0.004)", "3, 4, –")
+    columns = pictures.ladder(path).columns
+    np.testing.assert_array_equal(columns["d2_new_seconds"], [2, 3, 4])
+    np.testing.assert_array_equal(columns["d2_old_2"], [1, 0.9, 0.8])
+
+
+def test_ends_are_medians_over_seeds_at_each_size(path):
+    found = pictures.ends(path)
+    assert {name: errors.tolist() for name, errors in found.items() if name != "all but: one"} == {
+        "old": [0.8],
+        "new": [0.004],
+    }
+    assert pictures.sizes(path) == {"d2": {"d": 2, "n": 4}}
+
+
+def test_seconds_at_table_1_are_of_a_core_and_by_the_dimension(monkeypatch):
+    d = pictures.table1.SIZES["d"]
+    run = {"steps": [10, 20, 30, 40], "core_seconds": 80, "curve": [d, 0.02 * d, 0.005 * d, 0.004 * d]}
+    monkeypatch.setattr(pictures.table1, "runs", lambda path: {"entry": {0: run}})
+    assert pictures.seconds_at_table1("entry") == [40, 60, np.inf]
+
+
+def test_the_book_s_ladder_is_whole():
+    for found in pictures.recipes().values():
+        assert all(
+            len(recipe.errors) == pictures.SEEDS and recipe.errors.shape == recipe.seconds.shape for recipe in found
+        )
+        assert sum(recipe.rung for recipe in found) == 8 and len(found) == 13
+    assert pictures.recipes()
