@@ -819,22 +819,27 @@ ledger.figure(ingredient_pictures.ladder())
 # ```{glue:figure} fig-ladder
 # :name: fig-mlp-ladder
 #
-# Test error a dimension against processor seconds: medians over seeds, and a dot for every seed's end. Grey to black: the rungs that Adam
-# trains, the published recipe the palest. Dotted: errors .02, .005 and .001.
+# Test error a dimension against processor seconds: medians over seeds, and a dot for every seed's end. From pale to strong: the rungs that Adam
+# trains, the published recipe the palest; in colour Muon. Dotted: errors .02, .005 and .001.
 # ```
 
 # %% tags=["hide-input"]
 ingredient_pictures.table()
 
 # %% [markdown]
-# In {glue:text}`ladder_seconds_1:.0f` and {glue:text}`ladder_seconds_2:.0f` seconds the published recipe has hardly begun; it was made for days of a GPU, and at a longer budget the
-# order may be another. Here one token a pair in place of two divides the error by {glue:text}`ladder_pairs_1:.1f` and {glue:text}`ladder_pairs_2:.1f`, many queries at
-# the full context by another {glue:text}`ladder_queries_1:.1f` and {glue:text}`ladder_queries_2:.1f`, the start by {glue:text}`ladder_start_1:.1f` and {glue:text}`ladder_start_2:.1f`, rates that
-# rise, stay and fall by {glue:text}`ladder_decay_1:.1f` and {glue:text}`ladder_decay_2:.1f`, Muon by {glue:text}`ladder_muon_1:.1f` and {glue:text}`ladder_muon_2:.1f`. **What does not help:** leaving the
-# curriculum away divides it by {glue:text}`ladder_curriculum_1:.2f` and {glue:text}`ladder_curriculum_2:.2f`, so with two tokens a pair the curriculum is worth its steps. The labels' unit,
-# {glue:text}`ladder_unit_1:.2f` and {glue:text}`ladder_unit_2:.2f`, is for the tens; with mean zero it does little. No row reaches $.001$ a dimension in its seconds. The trainings of Table 1
-# do at their own size: with MLPs and mean zero the training loss is below .02, .005 and .001 a dimension after
-# {glue:text}`table1_seconds_1:,.0f`, {glue:text}`table1_seconds_2:,.0f` and {glue:text}`table1_seconds_3:,.0f` seconds of a core.
+# In so few seconds the published recipe has hardly begun: it was made for days of a GPU, and with more time the order may be another. Here,
+# at the first size and the second, one token a pair in place of two divides the error by {glue:text}`ladder_pairs_1:.1f` and {glue:text}`ladder_pairs_2:.1f`, many queries
+# at the full context by another {glue:text}`ladder_queries_1:.1f` and {glue:text}`ladder_queries_2:.1f`, the start by {glue:text}`ladder_start_1:.1f` and {glue:text}`ladder_start_2:.1f`, rates that
+# rise, stay and fall by {glue:text}`ladder_decay_1:.1f` and {glue:text}`ladder_decay_2:.1f`, Muon by {glue:text}`ladder_muon_1:.1f` and {glue:text}`ladder_muon_2:.1f`. Taken out of the whole
+# recipe, its many queries cost most: with one the error is {glue:text}`ladder_one_query_1:.1f` and {glue:text}`ladder_one_query_2:.1f` times as large, with a query for every prefix
+# {glue:text}`ladder_prefixes_1:.1f` and {glue:text}`ladder_prefixes_2:.1f` times.
+#
+# **What helps little, or hurts.** Leaving the curriculum away hurts where it stands, with two tokens a pair: the error is
+# {glue:text}`ladder_curriculum_1:.1f` and {glue:text}`ladder_curriculum_2:.1f` times as large, though seeds differ as much. Beside Muon the start is worth little (GPT-2's own:
+# {glue:text}`ladder_gpt2_1:.2f` and {glue:text}`ladder_gpt2_2:.2f` times), and the labels' unit as little (raw labels: {glue:text}`ladder_raw_1:.2f` and {glue:text}`ladder_raw_2:.2f` times): the
+# latter is there for the tens. No row reaches $.001$ a dimension in its seconds. The trainings of Table 1 do at their own size: with MLPs and
+# mean zero the training loss is below .02, .005 and .001 a dimension after {glue:text}`table1_seconds_1:,.0f`,
+# {glue:text}`table1_seconds_2:,.0f` and {glue:text}`table1_seconds_3:,.0f` seconds of a core.
 #
 # **What a GPT-2 without MLP can do that LSA cannot.** LSA's residual connection carries a $0$ to the answer ({numref}`fig-mlp-diagram`). In a GPT-2 the query's
 # covariates pass every layer in the *residual stream* and at the end meet a learned read-out vector, the row $r$ of this chapter.
@@ -986,21 +991,24 @@ numbers |= {
     "published_3": printed[2],
     "published_4": printed[3],
 }
-rungs = ingredient_pictures.ends()
-gains = {  # by what an ingredient divides the error of the rung above
-    "curriculum": ("Garg et al.", "without curriculum"),
+rungs, whole = ingredient_pictures.ends(), "Muon on the hidden matrices"
+ratios = {  # of the errors of two recipes
     "pairs": ("without curriculum", "one token a pair"),
     "queries": ("one token a pair", "n queries after all examples"),
-    "unit": ("n queries after all examples", "labels in their unit"),
     "start": ("labels in their unit", "start by fan-in"),
     "decay": ("start by fan-in", "warm-up, flat, decay"),
-    "muon": ("warm-up, flat, decay", "Muon on the hidden matrices"),
+    "muon": ("warm-up, flat, decay", whole),
+    "curriculum": ("without curriculum", "Garg et al."),
+    "one_query": ("all but: one query", whole),
+    "prefixes": ("all but: a query for every prefix", whole),
+    "gpt2": ("all but: GPT-2's start", whole),
+    "raw": ("all but: raw labels", whole),
 }
 for k, size in enumerate(ingredient_pictures.sizes().values(), 1):
     for name in ("d", "n", "layers", "width", "seconds"):
         numbers[f"ladder_{name}_{k}"] = size[name]
-    for name, (above, rung) in gains.items():
-        numbers[f"ladder_{name}_{k}"] = rungs[above][k - 1] / rungs[rung][k - 1]
+    for name, (one, other) in ratios.items():
+        numbers[f"ladder_{name}_{k}"] = rungs[one][k - 1] / rungs[other][k - 1]
 numbers["ladder_seeds"] = ingredient_pictures.SEEDS
 for k, found in enumerate(
     ingredient_pictures.seconds_at_table1("table1.zero_mean_mlp"), 1

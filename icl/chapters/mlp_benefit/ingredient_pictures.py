@@ -15,7 +15,7 @@ from icl.files import read_sealed
 RESULTS = FOLDER / "training_ladder.json"
 SEEDS = 3
 LEVELS = (0.02, 0.005, 0.001)  # errors a dimension; 1 is the error of answering 0
-SHADES = np.linspace(0.15, 1, 8)  # of the ladder's rungs, the published recipe the palest
+SHADES = np.linspace(0.3, 1, 8)  # of the ladder's rungs, the published recipe the palest
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def ladder(path: Path = RESULTS) -> Figure:
                 columns |= {f"{key}_seconds": seconds}
                 columns |= {f"{key}_{k}": errors for k, errors in enumerate(recipe.errors)}
             for level in LEVELS:
-                axis.axhline(level, xmin=0.55, color=INK, linewidth=0.8, linestyle=":")
+                axis.axhline(level, xmin=0.7, color=INK, linewidth=0.8, linestyle=":")
             axis.set(yscale="log", ylim=(8e-4, 1.3), xlabel="processor seconds", title=size.replace("d", "d = "))
         axes[0, 0].set(ylabel="test error a dimension")
         axes[0, 0].legend(fontsize=8.5, loc="lower left")
@@ -111,10 +111,13 @@ def table(path: Path = RESULTS) -> ResultTable:
     named = {size: {recipe.name: recipe for recipe in tried} for size, tried in found.items()}
     head = ["recipe"]
     for size in found:
-        told = size.replace("d", "d = ")
-        head += [f"{told}: error at the end", f"seconds to {', '.join(f'{level:g}' for level in LEVELS)}"]
+        head += [
+            f"{size.replace('d', 'd = ')}: error at the end",
+            f"seconds to {', '.join(f'{level:g}' for level in LEVELS)}",
+        ]
     names = dict.fromkeys(name for tried in named.values() for name in tried)
-    rows = [(name, *(cell for tried in named.values() for cell in _cells(tried.get(name)))) for name in names]
+    told = lambda name: name.replace("all but: ", "whole recipe, but with ")
+    rows = [(told(name), *(cell for tried in named.values() for cell in _cells(tried.get(name)))) for name in names]
     return ResultTable(tuple(head), rows)
 
 

@@ -43,7 +43,7 @@ def test_seconds_to_a_level_are_medians_over_seeds(path):
 def test_the_table_and_the_figure_show_every_recipe(path):
     table = pictures.table(path)
     assert table.head == ("recipe", "d = 2: error at the end", "seconds to 0.02, 0.005, 0.001")
-    assert [row[0] for row in table.rows] == ["old", "new", "all but: one"]
+    assert [row[0] for row in table.rows] == ["old", "new", "whole recipe, but with one"]
     assert table.rows[1][1:] == ("0.004 (0.004 to 0.004)", "3, 4, –")
     columns = pictures.ladder(path).columns
     np.testing.assert_array_equal(columns["d2_new_seconds"], [2, 3, 4])
