@@ -651,10 +651,7 @@ ledger.figure(probe_pictures.probe_warning(warning))
 # *Anew for each sequence* is what the paper says. Its public code draws one rotation for a whole batch, and for the evaluation always the same
 # one. Pooled over a batch of the published size, 64 sequences of 41 pairs at $d = 20$, the covariates then have the condition number
 # {glue:text}`pooled_batch:.0f`; with a rotation for each sequence, {glue:text}`pooled_sequence:.1f`. The law of a single sequence is the
-# same, and Newton's method and gradient descent do not notice a rotation; a trained transformer could. Over 20 tests of 512 prompts the error of the
-# first seed's model has a standard deviation of {glue:text}`spread_batch_percent:.0f` % of its mean with one rotation a test and
-# {glue:text}`spread_sequence_percent:.0f` % with one a sequence. Five other draws of these tests gave 26 to 37 %, and 28 to 62 %; one of forty tests,
-# 268 %. Rare contexts that are hard decide such a number, and no difference is to be seen.
+# same, and Newton's method and gradient descent do not notice a rotation; a trained transformer could.
 
 # %%
 skewed_study = trained.study("ill_conditioned", parameters, stream, runs=3)
@@ -908,18 +905,12 @@ def steps_to(name):
 
 
 slips, ties = published_code.label_slips(published)
-skewed_model = model_of("ill_conditioned", 0, profile, seed)[0]
-pooled, spread = {}, {}
-for shared in (True, False):
-    pooled[shared] = published_code.pooled_condition(
+pooled = {
+    shared: published_code.pooled_condition(
         stream("pooled condition", shared), shared=shared
     )
-    spread[shared] = published_code.spread_over_tests(
-        skewed_model,
-        RECIPES["ill_conditioned"],
-        stream("spread over tests", shared),
-        shared=shared,
-    )
+    for shared in (True, False)
+}
 beyond = trained.advantage(*parts["more than d"])
 by_seed = [
     trained.advantage([a], [b]).mean for a, b in zip(*skewed, strict=True)
@@ -996,8 +987,6 @@ tf_numbers = {
     "best_seed_range": np.ptp([f.best()[0] for f in like_newton], axis=0).max(),
     "pooled_batch": pooled[True],
     "pooled_sequence": pooled[False],
-    "spread_batch_percent": 100 * spread[True],
-    "spread_sequence_percent": 100 * spread[False],
     "ill_least": -min(by_seed),
     "ill_most": max(by_seed),
     "noisy_least": noisy_fit.min(),

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icl.chapters.trained_transformers.probing import Queries, outputs
 from icl.chapters.trained_transformers.published_numbers import SimilarityMaps
-from icl.chapters.trained_transformers.recipes import Recipe
 from icl.chapters.trained_transformers.sequence_laws import ill_conditioned
 
 PUBLISHED_BATCH = (64, 41, 20)  # sequences, pairs, covariates: Fu et al. (2024)
@@ -16,22 +14,6 @@ def pooled_condition(rng: np.random.Generator, *, shared: bool) -> float:
     """Condition number of Σ x x' over a whole published batch of ill-conditioned sequences."""
     X, _ = ill_conditioned(rng, *PUBLISHED_BATCH, shared=shared)
     return float(np.linalg.cond(X.reshape(-1, X.shape[-1])) ** 2)
-
-
-def spread_over_tests(
-    model, recipe: Recipe, rng: np.random.Generator, *, shared: bool, tests: int = 20, prompts: int = 512
-) -> float:
-    """Standard deviation of a model's test error over `tests` tests of so many prompts, as a share of their mean.
-
-    With `shared` all prompts of one test have the same rotation.
-    """
-    found = []
-    for _ in range(tests):
-        X, y = ill_conditioned(rng, prompts, recipe.n + recipe.queries, recipe.model.d, shared=shared)
-        asked = X[:, recipe.n :]
-        test = Queries(X[:, : recipe.n], y[:, : recipe.n], asked, y[:, recipe.n :])
-        found.append(((outputs(model, test.states(model)) - test.answers) ** 2).mean())
-    return float(np.std(found, ddof=1) / np.mean(found))
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
-from icl.chapters.trained_transformers import probing, published_code, recipes, sequence_laws
+from icl.chapters.trained_transformers import probing, published_code, sequence_laws
 from icl.chapters.trained_transformers import similarity_pictures as pictures
 from icl.chapters.trained_transformers.published_numbers import SimilarityMaps, fu2024_similarity
-from icl.models.encoder import EncoderConfig
 
 
 def test_one_rotation_is_seen_in_the_pooled_covariance(rng):
@@ -17,31 +15,6 @@ def test_one_rotation_is_seen_in_the_pooled_covariance(rng):
     assert np.mean(X**2) == pytest.approx(1, rel=0.05) and y.shape == (300, 200)
     assert published_code.pooled_condition(rng, shared=True) > 80
     assert published_code.pooled_condition(rng, shared=False) < 3
-
-
-class Axis(torch.nn.Module):
-    """Predicts from one covariate only, as no rule that is blind to the axes would: the first example's, times 2."""
-
-    factor, norm = 2, torch.nn.Identity()
-
-    def states(self, X, y, queries):
-        return [queries]
-
-    def read_out(self, state):
-        return self.factor * state[..., :1]
-
-
-class Zero(Axis):
-    """Predicts 0: blind to the axes."""
-
-    factor = 0
-
-
-def test_only_a_rule_that_knows_the_axes_notices_the_rotation(rng):
-    recipe = recipes.Recipe("tiny", EncoderConfig(2, 1, 1, 4), n=3, queries=2)
-    spread = lambda model, shared: published_code.spread_over_tests(model, recipe, rng, shared=shared, prompts=4000)
-    assert spread(Axis(), True) > 0.2 > 4 * spread(Axis(), False)
-    assert spread(Zero(), True) < 0.1
 
 
 def test_labels_by_hand():
