@@ -87,13 +87,12 @@ def missing(sweep: dict, rung: Rung) -> float | None:
 
 def table(name: str):
     """Rows of one size: rate, steps, error at the end of each seed, median seconds to each level."""
-    told = lambda seconds: f"{seconds:.0f}" if np.isfinite(seconds) else "–"
     yield f"| recipe | rate | steps | error at the end | {' | '.join(f'seconds to {level:g}' for level in LEVELS)} |"
     yield "|---" * (4 + len(LEVELS)) + "|"
     for recipe in recipes().get(name, []):
         ends = ", ".join(f"{error:.4f}" for error in recipe.errors[:, -1])
-        seconds = " | ".join(told(recipe.reached(level)) for level in LEVELS)
-        yield f"| {recipe.name} | {recipe.optimiser} {recipe.rate:g} | {recipe.steps:,} | {ends} | {seconds} |"
+        times = " | ".join(recipe.times())
+        yield f"| {recipe.name} | {recipe.optimiser} {recipe.rate:g} | {recipe.steps:,} | {ends} | {times} |"
 
 
 def d5():

@@ -15,7 +15,6 @@ from icl.files import read_sealed
 RESULTS = FOLDER / "training_ladder.json"
 SEEDS = 3
 LEVELS = (0.02, 0.005, 0.001)  # errors a dimension; 1 is the error of answering 0
-SHADES = np.linspace(0.3, 1, 8)  # of the ladder's rungs, the published recipe the palest
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,10 @@ class Recipe:
         """Processor seconds until the error was first at most `level`, median of seeds; infinite where it was not."""
         first = [seconds[errors <= level] for seconds, errors in zip(self.seconds, self.errors, strict=True)]
         return float(np.median([found[0] if len(found) else np.inf for found in first]))
+
+    def times(self) -> list[str]:
+        """Seconds to each of LEVELS as text, – where it was not reached."""
+        return [f"{seconds:.0f}" if np.isfinite(seconds) else "–" for seconds in map(self.reached, LEVELS)]
 
 
 def recipes(path: Path = RESULTS) -> dict[str, list[Recipe]]:
@@ -84,7 +87,8 @@ def ladder(path: Path = RESULTS) -> Figure:
         figure, axes = canvas(1, len(found), height=4.2, sharey=True, squeeze=False)
         for axis, (size, tried) in zip(axes[0], found.items(), strict=True):
             rungs = [recipe for recipe in tried if recipe.rung]
-            for recipe, shade in zip(rungs, SHADES, strict=False):
+            shades = np.linspace(0.3, 1, len(rungs))  # the published recipe is the palest
+            for recipe, shade in zip(rungs, shades, strict=True):
                 colour = COLOURS["trained_sampled"] if recipe.optimiser == "Muon" else INK
                 seconds = np.median(recipe.seconds, 0)
                 axis.plot(seconds, np.median(recipe.errors, 0), color=colour, alpha=shade, label=recipe.name)
@@ -126,5 +130,4 @@ def _cells(recipe: Recipe | None) -> tuple[str, str]:
     if recipe is None:
         return "–", "–"
     least, median, most = np.quantile(recipe.errors[:, -1], (0, 0.5, 1))
-    seconds = (f"{value:.0f}" if np.isfinite(value) else "–" for value in map(recipe.reached, LEVELS))
-    return f"{median:.2g} ({least:.2g} to {most:.2g})", ", ".join(seconds)
+    return f"{median:.2g} ({least:.2g} to {most:.2g})", ", ".join(recipe.times())
