@@ -66,7 +66,8 @@ class Attention(nn.Module):
         kv = F.linear(seen, weights[1], biases[1]).view(B, -1, 2, self.heads, C // self.heads)
         k, v = kv.permute(2, 0, 3, 1, 4)  # each (B, nh, T, hs)
         causal = context is None and mask is None and not last_only  # the last token sees all of them
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+        with torch.autocast(x.device.type, enabled=False):  # on a CPU its bfloat16 takes six times as long
+            y = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask, is_causal=causal)
         return self.out(y.transpose(1, 2).reshape(B, -1, C))
 
 

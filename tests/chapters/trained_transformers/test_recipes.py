@@ -82,6 +82,23 @@ def test_pairs_are_asked_after_all_examples_first_and_everywhere_later(rng):
     assert TINY_PAIRS.squared_errors(model, rng, 2).shape == (2, 5)
 
 
+def test_products_in_bfloat16_are_rounded_and_nothing_else():
+    """The loss and every gradient are float32's up to bfloat16's eight bits, and not the same numbers."""
+    assert recipes.RECIPES["pairs"].configuration()["products"] == "bfloat16"
+    assert "products" not in TINY_PAIRS.configuration(), "older checkpoints stay readable"
+    found = {}
+    for products in ("", "bfloat16"):
+        model, loss, _ = weights.begin(replace(TINY_PAIRS, products=products), 0)
+        value = loss(0)
+        value.backward()
+        gradients = [parameter.grad for parameter in model.parameters()]
+        assert all(part.dtype == torch.float32 for part in [value, *gradients, *model.parameters()])
+        found[products] = value.item(), torch.cat([part.ravel() for part in gradients])
+    (exact, slope), (rounded, near) = found.values()
+    assert 0 < abs(rounded / exact - 1) < 0.02
+    assert 0 < (near - slope).norm() / slope.norm() < 0.05
+
+
 @pytest.mark.parametrize(
     "recipe", [TINY, TINY_DECODER, TINY_PAIRS, TINY_PLAN], ids=["tiny", "decoder", "pairs", "plan"]
 )
