@@ -999,10 +999,10 @@ ratios = {  # of the errors of two recipes
     "decay": ("start by fan-in", "warm-up, flat, decay"),
     "muon": ("warm-up, flat, decay", whole),
     "curriculum": ("without curriculum", "Garg et al."),
-    "one_query": ("all but: one query", whole),
-    "prefixes": ("all but: a query for every prefix", whole),
-    "gpt2": ("all but: GPT-2's start", whole),
-    "raw": ("all but: raw labels", whole),
+    "one_query": ("whole recipe, but with one query", whole),
+    "prefixes": ("whole recipe, but with a query for every prefix", whole),
+    "gpt2": ("whole recipe, but with GPT-2's start", whole),
+    "raw": ("whole recipe, but with raw labels", whole),
 }
 for k, size in enumerate(ingredient_pictures.sizes().values(), 1):
     for name in ("d", "n", "layers", "width", "seconds"):

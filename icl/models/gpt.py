@@ -67,7 +67,7 @@ class Attention(nn.Module):
         k, v = kv.permute(2, 0, 3, 1, 4)  # each (B, nh, T, hs)
         causal = context is None and mask is None and not last_only  # the last token sees all of them
         with torch.autocast(x.device.type, enabled=False):  # on a CPU its bfloat16 takes six times as long
-            y = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask, is_causal=causal)
+            y = F.scaled_dot_product_attention(*(a.to(x.dtype) for a in (q, k, v)), attn_mask=mask, is_causal=causal)
         return self.out(y.transpose(1, 2).reshape(B, -1, C))
 
 

@@ -18,15 +18,10 @@ pytestmark = [pytest.mark.book, pytest.mark.browser]
 
 @pytest.fixture
 def explorable(opened):
-    """A chapter's name, its page and its explorable, at its start and put back there for whoever has the page next."""
+    """A chapter's name, its page and its explorable, put back to its start for whoever has the page next."""
     chapter, page = opened
     box = drawn(page)
-    put_back(page, box)
     yield chapter, page, box
-    put_back(page, box)
-
-
-def put_back(page, box) -> None:
     box.get_by_role("button", name="Reset").evaluate("button => button.click()")  # a reader's click is tested below
     page.wait_for_function(f"!location.hash.includes('{box.get_attribute('data-explorable')}')")
 

@@ -60,7 +60,7 @@ def climb(name: str) -> None:
 
 def label(rung: Rung) -> str:
     """A rung's name in the file: what the ladder adds, or what the whole recipe lacks."""
-    return rung.name if rung in LADDER else f"all but: {rung.name}"
+    return rung.name if rung in LADDER else f"whole recipe, but with {rung.name}"
 
 
 def best(sweep: dict) -> float:

@@ -120,8 +120,7 @@ def table(path: Path = RESULTS) -> ResultTable:
             f"seconds to {', '.join(f'{level:g}' for level in LEVELS)}",
         ]
     names = dict.fromkeys(name for tried in named.values() for name in tried)
-    told = lambda name: name.replace("all but: ", "whole recipe, but with ")
-    rows = [(told(name), *(cell for tried in named.values() for cell in _cells(tried.get(name)))) for name in names]
+    rows = [(name, *(cell for tried in named.values() for cell in _cells(tried.get(name)))) for name in names]
     return ResultTable(tuple(head), rows)
 
 

@@ -157,7 +157,8 @@ def probe(model: torch.nn.Module, train: Questions, test: Questions) -> Probed:
 @torch.no_grad()
 def outputs(model: torch.nn.Module, states: torch.Tensor) -> np.ndarray:
     """A model's own predictions (P, R), from the hidden states (layers + 1, P, R, C) that it has at the queries."""
-    return model.read_out(model.norm(states[-1]))[..., 0].double().numpy()
+    unit = getattr(model.config, "label_unit", 1.0)
+    return model.read_out(model.norm(states[-1]))[..., 0].double().numpy() * unit
 
 
 def errors(residuals: np.ndarray) -> np.ndarray:

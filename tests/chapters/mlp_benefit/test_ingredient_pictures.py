@@ -12,14 +12,14 @@ def path(tmp_path):
     """One size, two rungs and one recipe but one ingredient, that went astray with one of its seeds."""
     run = lambda seconds, errors: {"rate": 0.01, "steps": [10, 20, 30], "seconds": seconds, "errors": errors}
     found = {
-        "all but: one": {"sweep": {}, "runs": {"0": run([1, 2, 3], [1, 0.5, 0.1]), "1": run([1], [1, None])}},
+        "all but one": {"sweep": {}, "runs": {"0": run([1, 2, 3], [1, 0.5, 0.1]), "1": run([1], [1, None])}},
         "old": {"sweep": {}, "runs": {str(k): run([1, 2, 3], [1, 0.9, 0.8]) for k in range(3)}},
         "new": {
             "sweep": {},
             "runs": {str(k): run([1 + k, 2 + k, 3 + k], [0.9, 0.02, 0.004]) for k in range(3)},
         },
     }
-    told = {"old": ("Adam", True), "new": ("Muon", True), "all but: one": ("Muon", False), "later": ("Muon", False)}
+    told = {"old": ("Adam", True), "new": ("Muon", True), "all but one": ("Muon", False), "later": ("Muon", False)}
     recipes = {name: {"rung": rung, "optimiser": optimiser} for name, (optimiser, rung) in told.items()}
     path = tmp_path / "ladder.json"
     sizes = {"d2": {"d": 2, "n": 4}}
@@ -29,7 +29,7 @@ def path(tmp_path):
 
 def test_recipes_stand_in_the_order_of_the_ladder(path):
     found = pictures.recipes(path)["d2"]
-    assert [recipe.name for recipe in found] == ["old", "new", "all but: one"], "none of what is not trained yet"
+    assert [recipe.name for recipe in found] == ["old", "new", "all but one"], "none of what is not trained yet"
     assert [recipe.rung for recipe in found] == [True, True, False]
     assert pictures.recipes(path.parent / "none.json") == {}
 
@@ -43,7 +43,7 @@ def test_seconds_to_a_level_are_medians_over_seeds(path):
 def test_the_table_and_the_figure_show_every_recipe(path):
     table = pictures.table(path)
     assert table.head == ("recipe", "d = 2: error at the end", "seconds to 0.02, 0.005, 0.001")
-    assert [row[0] for row in table.rows] == ["old", "new", "whole recipe, but with one"]
+    assert [row[0] for row in table.rows] == ["old", "new", "all but one"]
     assert table.rows[1][1:] == ("0.004 (0.004 to 0.004)", "3, 4, –")
     columns = pictures.ladder(path).columns
     np.testing.assert_array_equal(columns["d2_new_seconds"], [2, 3, 4])
@@ -52,7 +52,7 @@ def test_the_table_and_the_figure_show_every_recipe(path):
 
 def test_ends_are_medians_over_seeds_at_each_size(path):
     found = pictures.ends(path)
-    assert {name: errors.tolist() for name, errors in found.items() if name != "all but: one"} == {
+    assert {name: errors.tolist() for name, errors in found.items() if name != "all but one"} == {
         "old": [0.8],
         "new": [0.004],
     }
