@@ -157,7 +157,7 @@ def probe(model: torch.nn.Module, train: Questions, test: Questions) -> Probed:
 @torch.no_grad()
 def outputs(model: torch.nn.Module, states: torch.Tensor) -> np.ndarray:
     """A model's own predictions (P, R), from the hidden states (layers + 1, P, R, C) that it has at the queries."""
-    unit = getattr(model.config, "label_unit", 1.0)
+    unit = getattr(getattr(model, "config", None), "label_unit", 1.0)
     return model.read_out(model.norm(states[-1]))[..., 0].double().numpy() * unit
 
 
