@@ -1,32 +1,68 @@
-"""The published transformer, at its own size: is it trained, and how similar are its errors to Newton's?"""
+"""The published transformer at its own size: is it trained, and what of the small models' pictures is there?
+
+Fu et al. (2024) train for half a million steps on a GPU, x and y as tokens of their own. Here a token is a pair, and
+the training takes core hours; its weights come with the book and are what every profile loads. Who trains the published
+recipe on a GPU has that model probed at the paper profile.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
 
 from icl.chapters.trained_transformers import probing, recipes, weights
 from icl.chapters.trained_transformers.study import Study
-from icl.estimates import Estimate, NotRun
+from icl.estimates import Estimate
 from icl.randomness import Streams
-from icl.validation import InputError
+from icl.solvers import prefixes
 
-COMMAND = "python -m icl train published --device cuda --minutes 9"
-PROMPTS = 512  # to fit and to test on: 40 positions each
-
-
-def why_not(profile: str) -> NotRun | None:
-    """Why the published size cannot be probed here, or None when it can."""
-    if profile != "paper":
-        return NotRun("needs the paper profile and a model trained for 500,001 steps on a CUDA GPU")
-    try:
-        weights.load_model(weights.FOLDER, recipes.RECIPES["published"], 0)
-    except InputError as error:
-        return NotRun(f"{error} (on a machine with a CUDA GPU: `{COMMAND}`, until it is done)")
-    return None
+PAIRS, INTERLEAVED = "pairs", "published"
+FIT = TEST = 256  # sequences to fit ReadOuts on, and to test them on: 40 positions each
 
 
-def published_study(recipe: recipes.Recipe, model, stream: Streams) -> Study:
+def load(profile: str) -> tuple[recipes.Recipe, torch.nn.Module, dict]:
+    """Recipe, model and record of the published size, in pairs; at the paper profile interleaved, if that is there.
+
+    Raises InputError for a checkpoint that is not intact.
+    """
+    interleaved = weights.FOLDER / weights.checkpoint_name(INTERLEAVED, 0)
+    recipe = recipes.RECIPES[INTERLEAVED if profile == "paper" and interleaved.exists() else PAIRS]
+    return recipe, *weights.load_model(weights.FOLDER, recipe, 0)
+
+
+def study(recipe: recipes.Recipe, model: torch.nn.Module, stream: Streams) -> Study:
     """Probe a decoder on the positions of fresh sequences, as Fu et al. (2024) do."""
-    rng = stream("prompts for the published size")
-    train, test = (probing.Sequences.draw(recipe, PROMPTS, rng) for _ in range(2))
-    bootstrap = stream.entropy("bootstrap for the published size")
-    return Study(recipe, test, [probing.probe(model, train, test)], bootstrap)
+    rng = stream(f"prompts for {recipe.name}")
+    train, test = (probing.Sequences.draw(recipe, count, rng) for count in (FIT, TEST))
+    bootstrap = stream.entropy(f"bootstrap for {recipe.name}")
+    return Study(recipe, test, [probing.probe(model, train, test)], bootstrap, (model,))
+
+
+@dataclass(frozen=True)
+class ByExamples:
+    """Squared errors (P, n) after 1, …, n examples, in units of d, answering 0's: ours, and least squares'."""
+
+    own: np.ndarray
+    least_squares: np.ndarray
+
+    @classmethod
+    def of(cls, found: Study) -> "ByExamples":
+        """Of the first run's own answers."""
+        best = prefixes.least_squares(found.test.prefixes) - found.test.answers
+        return cls(*(residuals**2 / found.recipe.model.d for residuals in (found.runs[0].own, best)))
+
+    def at_the_end(self) -> Estimate:
+        """Our error after all n examples."""
+        return _mean(self.own[:, -1])
+
+    def worst_excess(self) -> Estimate:
+        """What our error is above least squares' where it is most, over numbers of examples."""
+        excess = self.own - self.least_squares
+        return _mean(excess[:, excess.mean(0).argmax()])
+
+
+def _mean(values: np.ndarray) -> Estimate:
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))
 
 
 def last_layer(found: Study) -> Estimate:
@@ -34,3 +70,10 @@ def last_layer(found: Study) -> Estimate:
     ((similarity,),) = found.similarities(found.newton)
     draws = similarity.draws[:, -1].max(-1)
     return Estimate(float(similarity.map[-1].max()), float(draws.std(ddof=1)), len(draws))
+
+
+def parts(found: Study) -> dict[str, list]:
+    """Similarities with Newton and gradient descent of all positions, of up to d examples, of more than d."""
+    split = found.recipe.model.d + 1
+    slices = {"all positions": slice(None), "up to d examples": slice(0, split), "more than d": slice(split, None)}
+    return {label: found.similarities(found.newton, found.gd, positions=part) for label, part in slices.items()}

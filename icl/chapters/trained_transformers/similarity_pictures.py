@@ -4,9 +4,7 @@ import numpy as np
 from matplotlib.colors import Normalize
 
 from icl.chapters.trained_transformers.probing import Similarity
-from icl.chapters.trained_transformers.probing_pictures import matched_steps
 from icl.chapters.trained_transformers.published_numbers import SimilarityMaps
-from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate
 from icl.figures import COLOURS, INK, Figure, canvas, style
 
@@ -77,7 +75,7 @@ def _best_steps(axis, runs: list[Similarity], algorithm: str) -> dict[str, np.nd
     return columns
 
 
-def similarity_parts(parts: dict[str, list[list[Similarity]]], d: int) -> Figure:
+def similarity_parts(parts: dict[str, list[list[Similarity]]], d: int, *, name: str = "similarity_parts") -> Figure:
     """Best similarity with Newton and GD against the layer: over all positions, the first ones, the last ones."""
     columns = {}
     with style():
@@ -98,11 +96,11 @@ def similarity_parts(parts: dict[str, list[list[Similarity]]], d: int) -> Figure
         axes[0].set_ylabel("best similarity")
         axes[0].legend(fontsize=9, loc="lower left")
     alt = (
-        f"Best similarity of errors against the layer. Over all positions and over the first ones, up to {d} examples,"
-        " it stays near one. Over the last positions it falls from 0.9 to almost 0. Newton and gradient descent lie on"
-        " top of each other everywhere."
+        "Best similarity of errors against the layer. Over all positions and over the first ones, up to"
+        f" {d} examples, it stays near one. Over the last positions it falls from 0.9, the later the layer the lower."
+        " Newton and gradient descent lie on top of each other everywhere."
     )
-    return Figure("similarity_parts", figure, columns, alt, method="trained")
+    return Figure(name, figure, columns, alt, method="trained")
 
 
 def similarity_steps(etas: np.ndarray, fixed: list[Estimate], adapted: Estimate) -> Figure:
@@ -122,9 +120,3 @@ def similarity_steps(etas: np.ndarray, fixed: list[Estimate], adapted: Estimate)
     columns = {"eta": etas, "advantage": means, "stderr": errors, "adapted": np.array([adapted.mean])}
     alt = "Similarity with Newton less similarity with gradient descent, for several step sizes: below zero for all."
     return Figure("similarity_steps", figure, columns, alt, method="trained")
-
-
-def published_size(found: Study, published: SimilarityMaps) -> list[Figure]:
-    """The `paper` profile's own: heat maps and matched steps of the model at the published size."""
-    maps = similarity_maps(*found.similarities(found.newton, found.gd), published, name="published_size_maps")
-    return [maps, matched_steps(found, name="published_size_steps")]

@@ -59,7 +59,8 @@ def train_recipe(
         "curve": training.thinned(curve),
         "test_error": tested(recipe, model, test),
         "made_with": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
-        | {"machine": f"{platform.machine()}, {device}, {torch.get_num_threads()} thread(s)"},
+        | {"machine": f"{platform.machine()}, {device}, {torch.get_num_threads()} thread(s)"}
+        | ({"products": recipe.products_on(device)} if recipe.products else {}),
     }
     weights = {name: value.cpu().half() for name, value in model.state_dict().items()}
     path = checkpoints.save(folder / checkpoint_name(recipe.name, seed), weights, record | ends)

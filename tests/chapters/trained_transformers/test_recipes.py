@@ -10,6 +10,7 @@ from icl import checkpoints
 from icl.chapters import check_parameters
 from icl.chapters.trained_transformers import (
     probing,
+    published_pictures,
     published_size,
     recipes,
     rivals,
@@ -82,8 +83,26 @@ def test_pairs_are_asked_after_all_examples_first_and_everywhere_later(rng):
     assert TINY_PAIRS.squared_errors(model, rng, 2).shape == (2, 5)
 
 
-def test_products_in_bfloat16_are_rounded_and_nothing_else():
+def able(monkeypatch, answer):
+    """A processor that has products in bfloat16, or has none."""
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: answer)
+
+
+def test_a_processor_without_bfloat16_trains_in_float32_and_says_so(monkeypatch, tmp_path):
+    recipe = replace(TINY_PAIRS, products="bfloat16")
+    for answer, products in ((False, "float32"), (True, "bfloat16")):
+        able(monkeypatch, answer)
+        weights.train_recipe(recipe, 0, tmp_path)
+        assert weights.load_model(tmp_path, recipe, 0)[1]["made_with"]["products"] == products
+        assert recipe.products_on("cuda") == "bfloat16" and TINY_PAIRS.products_on("cpu") == "float32"
+    able(monkeypatch, False)
+    (_, first, _), (_, second, _) = (weights.begin(each, 0) for each in (recipe, TINY_PAIRS))
+    assert first(0).item() == second(0).item()
+
+
+def test_products_in_bfloat16_are_rounded_and_nothing_else(monkeypatch):
     """The loss and every gradient are float32's up to bfloat16's eight bits, and not the same numbers."""
+    able(monkeypatch, True)
     assert recipes.RECIPES["pairs"].configuration()["products"] == "bfloat16"
     assert "products" not in TINY_PAIRS.configuration(), "older checkpoints stay readable"
     found = {}
@@ -213,8 +232,8 @@ def test_shipped_checkpoints_are_intact_and_as_good_as_they_say(name, seed):
 
 
 def test_shipped_sizes():
-    sizes = [(weights.FOLDER / weights.checkpoint_name(*pair)).stat().st_size for pair in recipes.SHIPPED]
-    assert max(sizes) < 1_000_000 and sum(sizes) < 9_000_000
+    *sizes, large = [(weights.FOLDER / weights.checkpoint_name(*pair)).stat().st_size for pair in recipes.SHIPPED]
+    assert max(sizes) < 1_000_000 and sum(sizes) < 9_000_000 and large < 25_000_000
 
 
 def test_the_shipped_training_replays_and_another_seed_does_not():
@@ -310,29 +329,53 @@ def test_online_learner_is_closest_to_itself(rng):
     assert nearer.stderr > between > 0 and nearer.stderr > min(one.stderr for one in each) / 2
 
 
-def test_published_size_is_probed_or_says_why_not(tmp_path, monkeypatch):
-    assert "paper profile" in published_size.why_not("quick").reason
-    assert "CUDA GPU" in published_size.why_not("standard").reason
-    monkeypatch.setattr(weights, "FOLDER", tmp_path)
-    model = DecoderConfig(3, 5, layers=3, heads=1, width=8)  # a line needs two layers from the second on
-    monkeypatch.setitem(recipes.RECIPES, "published", replace(TINY_DECODER, name="published", model=model))
-    assert "python -m icl train published" in published_size.why_not("paper").reason
-    recipe = recipes.RECIPES["published"]
-    weights.train_recipe(recipe, 0, tmp_path)
-    assert published_size.why_not("paper") is None
-    found = published_size.published_study(recipe, weights.load_model(tmp_path, recipe, 0)[0], Streams("a test", 0))
+@pytest.fixture(scope="module")
+def at_published_size(tmp_path_factory):
+    """A tiny model in its place, trained, and its study."""
+    model = PairDecoderConfig(3, 5, layers=3, heads=1, width=8, label_unit=3**0.5)  # a line needs two layers from 2 on
+    recipe = replace(TINY_PAIRS, name="pairs", model=model, n=5, schedule=replace(TINY_PAIRS.schedule, steps=200))
+    folder = tmp_path_factory.mktemp("weights")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(weights, "FOLDER", folder)
+        patched.setitem(recipes.RECIPES, "pairs", recipe)
+        weights.train_recipe(recipe, 0, folder)
+        found, model, record = published_size.load("quick")
+        assert found is recipe and published_size.load("paper")[0] is recipe, "nobody has trained it interleaved"
+        return record, published_size.study(recipe, model, Streams("a test", 0)), model
+
+
+def test_the_published_size_is_probed_as_it_answers(at_published_size):
+    _, found, model = at_published_size
+    X, y = (torch.from_numpy(part).float() for part in (found.test.X, found.test.y))
+    with torch.no_grad():
+        answers = model(X, y).double().numpy()
+    np.testing.assert_allclose(found.runs[0].own, answers[:, 1:] - found.test.answers, atol=1e-5)
     estimate = published_size.last_layer(found)
     assert 0 < estimate.mean < 1 and estimate.stderr > 0
-    maps, steps = similarity_pictures.published_size(found, fu2024_similarity())
-    assert len(maps.columns["newton_ours"]) == 3 * (len(probing.NEWTON_STEPS) - 1) and len(steps.columns["gd_0"]) == 4
-    assert {maps.name, steps.name} == {"published_size_maps", "published_size_steps"}
+    split = published_size.parts(found)
+    assert list(split) == ["all positions", "up to d examples", "more than d"]
+    by_hand = found.similarities(found.newton, positions=slice(4, None))[0][0]
+    np.testing.assert_array_equal(split["more than d"][0][0].map, by_hand.map)
 
 
-def test_standard_profile_trains_its_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(weights, "STATES", tmp_path)
-    monkeypatch.setitem(recipes.RECIPES, "tiny", TINY)
-    _, record = weights.model_of("tiny", 1, "standard", 5)
-    assert record["seed"] == 16 and record["recipe"]["schedule"]["steps"] == 12
-    kept = (tmp_path / "standard" / "tiny-seed16.safetensors").stat().st_mtime_ns
-    weights.model_of("tiny", 1, "standard", 5)
-    assert (tmp_path / "standard" / "tiny-seed16.safetensors").stat().st_mtime_ns == kept
+def test_errors_by_examples_at_the_published_size(at_published_size):
+    errors = published_size.ByExamples.of(at_published_size[1])
+    assert errors.own.shape == errors.least_squares.shape == (published_size.TEST, 5)
+    # after t < d noiseless examples least squares knows t of the d directions
+    np.testing.assert_allclose(errors.least_squares.mean(0)[:2], [2 / 3, 1 / 3], atol=0.12)
+    assert errors.least_squares[:, 2:].max() < 1e-9
+    excess = errors.worst_excess()
+    assert excess.mean == pytest.approx(max((errors.own - errors.least_squares).mean(0))) and excess.stderr > 0
+    assert errors.at_the_end().mean == pytest.approx(np.mean(errors.own[:, 4]))
+
+
+def test_pictures_of_the_published_size(at_published_size):
+    record, found, _ = at_published_size
+    errors = published_size.ByExamples.of(found)
+    training = published_pictures.training(record, found, errors)
+    np.testing.assert_array_equal(training.columns["own"], errors.own.mean(0))
+    assert {"layer_1", "layer_3"} < training.columns.keys() and training.columns["step"].max() < 200
+    ((newton,), (gd,)) = found.similarities(found.newton, found.gd)
+    maps = similarity_pictures.similarity_maps([newton], [gd], fu2024_similarity(), name="published_size_maps")
+    assert maps.name == "published_size_maps"
+    assert len(maps.columns["newton_ours"]) == 3 * (len(probing.NEWTON_STEPS) - 1)
