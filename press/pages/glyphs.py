@@ -13,6 +13,8 @@ _USE = re.compile(rf'<use xlink:href="#{_NAMED}([^"]+)"')
 _SCALE, _THICKER = 0.015625, 1.8
 _DECIMALS = re.compile(r"(\.\d\d)\d+")
 _DRAWN = re.compile(r'(?<= )d="[^"]*"|translate\([^)]*\)|(?<= )[xy]="[^"]*"')
+_MARK = re.compile(r"(?<=[\"#])[\w-]+-m[0-9a-f]{10}(?=\")")
+_TICK = re.compile(r'<path id="([^"]+)" d="M 0 0 L [-\d. ]+"')  # a line alone: it has its own stroke, and no inside
 _NUMBERED = re.compile(r'<g id="[\w-]+-(?:[xy]tick|line2d|text|LineCollection)_\d+">')  # nobody asks for these by name
 
 
@@ -37,7 +39,10 @@ def _light(svg: str, outlines: dict[str, str]) -> str:
 
     svg = _USE.sub(use, _OUTLINE.sub(take, _cropped(svg)))
     svg = _NUMBERED.sub("<g>", _DRAWN.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), svg))
-    return re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg))
+    svg = re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg)).replace("<defs></defs>", "")
+    ticks = "|".join(map(re.escape, _TICK.findall(svg)))
+    svg = re.sub(rf'(<use xlink:href="#(?:{ticks})"[^>]*?) style="[^"]*"', r"\1", svg) if ticks else svg
+    return _MARK.sub(lambda found: f"m{zlib.crc32(found[0].encode()):x}", svg).replace("<use xlink:href", "<use href")
 
 
 def _cropped(svg: str) -> str:
