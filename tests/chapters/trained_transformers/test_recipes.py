@@ -379,3 +379,17 @@ def test_pictures_of_the_published_size(at_published_size):
     maps = similarity_pictures.similarity_maps([newton], [gd], fu2024_similarity(), name="published_size_maps")
     assert maps.name == "published_size_maps"
     assert len(maps.columns["newton_ours"]) == 3 * (len(probing.NEWTON_STEPS) - 1)
+
+
+def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_path, monkeypatch):
+    recipe = replace(TINY_DECODER, name="published", model=DecoderConfig(3, 5, layers=3, heads=1, width=8))
+    monkeypatch.setattr(weights, "FOLDER", tmp_path)
+    monkeypatch.setitem(recipes.RECIPES, "published", recipe)
+    weights.train_recipe(recipe, 0, tmp_path)
+    with pytest.raises(InputError, match="pairs-seed0"):
+        published_size.load("quick")
+    found, model, record = published_size.load("paper")
+    assert found is recipe
+    probed = published_size.study(found, model, Streams("a test", 0))
+    picture = published_pictures.training(record, probed, published_size.ByExamples.of(probed))
+    assert len(picture.columns["layer_3"]) == 4
