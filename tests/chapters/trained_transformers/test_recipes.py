@@ -393,3 +393,13 @@ def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_pa
     probed = published_size.study(found, model, Streams("a test", 0))
     picture = published_pictures.training(record, probed, published_size.ByExamples.of(probed))
     assert len(picture.columns["layer_3"]) == 4
+
+
+def test_standard_profile_trains_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "STATES", tmp_path)
+    monkeypatch.setitem(recipes.RECIPES, "tiny", TINY)
+    _, record = weights.model_of("tiny", 1, "standard", 5)
+    assert record["seed"] == 16 and record["recipe"]["schedule"]["steps"] == 12
+    kept = (tmp_path / "standard" / "tiny-seed16.safetensors").stat().st_mtime_ns
+    weights.model_of("tiny", 1, "standard", 5)
+    assert (tmp_path / "standard" / "tiny-seed16.safetensors").stat().st_mtime_ns == kept
