@@ -460,15 +460,7 @@ ledger.figure(
 # squares and any sensible transformer. They dominate the residual vector.
 
 # %% tags=["hide-input", "remove-output"]
-full = RECIPES["base"].model.d + 1
-parts = {
-    label: along.similarities(along.newton, along.gd, positions=part)
-    for label, part in (
-        ("all positions", slice(None)),
-        ("up to d examples", slice(0, full)),
-        ("more than d", slice(full, None)),
-    )
-}
+parts = along.similarities_by_examples()
 ledger.figure(
     similarity_pictures.similarity_parts(parts, RECIPES["base"].model.d)
 )
@@ -886,7 +878,7 @@ large_errors = published_size.ByExamples.of(large_study)
 ((large_newton,), (large_gd,)) = large_study.similarities(
     large_study.newton, large_study.gd
 )
-large_parts = published_size.parts(large_study)
+large_parts = large_study.similarities_by_examples()
 large_match = large_study.matching("newton")
 large_gd_match = large_study.matching("gd")
 ahead = trained.advantage([large_newton], [large_gd])

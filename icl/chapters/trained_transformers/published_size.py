@@ -70,10 +70,3 @@ def last_layer(found: Study) -> Estimate:
     ((similarity,),) = found.similarities(found.newton)
     draws = similarity.draws[:, -1].max(-1)
     return Estimate(float(similarity.map[-1].max()), float(draws.std(ddof=1)), len(draws))
-
-
-def parts(found: Study) -> dict[str, list]:
-    """Similarities with Newton and gradient descent of all positions, of up to d examples, of more than d."""
-    split = found.recipe.model.d + 1
-    slices = {"all positions": slice(None), "up to d examples": slice(0, split), "more than d": slice(split, None)}
-    return {label: found.similarities(found.newton, found.gd, positions=part) for label, part in slices.items()}

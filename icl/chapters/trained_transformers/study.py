@@ -77,6 +77,12 @@ class Study:
             for rival in rivals
         ]
 
+    def similarities_by_examples(self) -> dict[str, list[list[Similarity]]]:
+        """Similarities with Newton and gradient descent from all positions, from up to d examples, from more than d."""
+        split = self.recipe.model.d + 1
+        parts = {"all positions": slice(None), "up to d examples": slice(0, split), "more than d": slice(split, None)}
+        return {label: self.similarities(self.newton, self.gd, positions=part) for label, part in parts.items()}
+
 
 def study(name: str, parameters: Parameters, stream: Streams, *, runs: int = 1, positions: bool = False) -> Study:
     """Probe `runs` runs of a recipe, on queries or on the positions of a sequence, on fresh prompts."""

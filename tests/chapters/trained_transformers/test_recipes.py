@@ -352,7 +352,7 @@ def test_the_published_size_is_probed_as_it_answers(at_published_size):
     np.testing.assert_allclose(found.runs[0].own, answers[:, 1:] - found.test.answers, atol=1e-5)
     estimate = published_size.last_layer(found)
     assert 0 < estimate.mean < 1 and estimate.stderr > 0
-    split = published_size.parts(found)
+    split = found.similarities_by_examples()
     assert list(split) == ["all positions", "up to d examples", "more than d"]
     by_hand = found.similarities(found.newton, positions=slice(4, None))[0][0]
     np.testing.assert_array_equal(split["more than d"][0][0].map, by_hand.map)
