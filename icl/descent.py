@@ -1,6 +1,7 @@
 """One descent on the exact risk, from a model's weights to the bottom: L-BFGS, and Newton's method at the end."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -23,7 +24,6 @@ class Builder(Protocol):
 
 
 Weights = dict[str, np.ndarray]  # of a model, by the names of its parameters
-AT_REST = 1e-7  # largest entry of the gradient where a descent has reached the bottom and only settles
 HIDDEN, LOUD = 100, 10  # so many times as large, a mean task and noise hide how tasks vary
 EASING = 30  # from one of the `eased` laws to the next
 
@@ -88,23 +88,36 @@ def eased(law: PromptLaw) -> list[PromptLaw]:
 
 
 def finish(laws: list[PromptLaw], build: Builder, end: End) -> tuple[float, dict[str, np.ndarray]]:
-    """Risk and effective parameters after the last steps, as arrays, through the `eased` laws.
+    """Risk and effective parameters after Newton's method, as arrays, through the `eased` laws.
 
     The end is one under the first of the laws, in its `units`; what is returned is told in none.
     """
-    weights = _built(laws[0], build, end.weights).effective(laws[0].n)
-    free = [name for name, part in vars(weights).items() if part.requires_grad]  # attention alone has no w1
-    for k, law in enumerate(laws):
-        labels, unit = units(law)
-        scaled = law.with_labels_scaled(1 / labels)
-        if k:
-            weights = weights.with_labels_scaled(1 / labels).magnified(1 / unit)
-        if k or end.gradient > AT_REST:
-            weights = newton(scaled, weights, free, unit=unit)
-        if law is laws[-1]:
-            weights = settle(scaled, weights, free, unit=unit)
-        weights = weights.magnified(unit).with_labels_scaled(labels)
-    return labels**2 * ExactRisk(scaled)(weights.with_labels_scaled(1 / labels)).item(), weights.numpy()
+    weights = _built(laws[0], build, end.weights).effective(laws[0].n).magnified(units(laws[0])[1])
+    weights = weights.with_labels_scaled(units(laws[0])[0])
+    for law in laws:
+        weights = _stepped(newton, law, build, weights)
+    return _told(laws[-1], weights)
+
+
+def known(law: PromptLaw, build: Builder, parts: dict[str, np.ndarray]) -> tuple[float, dict[str, np.ndarray]]:
+    """The same of effective parameters that `finish` left at the bottom, to the last digit of each."""
+    return _told(law, _stepped(settle, law, build, EffectiveParameters.from_numpy(**parts)))
+
+
+def _stepped(steps: Callable, law: PromptLaw, build: Builder, weights: EffectiveParameters) -> EffectiveParameters:
+    """Steps, `newton` or `settle`, in the `units` of the law, over the parts that the model has."""
+    labels, unit = units(law)
+    trained = vars(build(law.d, rng=np.random.default_rng(0)).effective(law.n))
+    scaled = weights.with_labels_scaled(1 / labels).magnified(1 / unit)
+    found = steps(law.with_labels_scaled(1 / labels), scaled, w1=trained["w1"].requires_grad, unit=unit)
+    return found.magnified(unit).with_labels_scaled(labels)
+
+
+def _told(law: PromptLaw, weights: EffectiveParameters) -> tuple[float, dict[str, np.ndarray]]:
+    """The risk, without what large labels would cost of its digits, and the parts as arrays."""
+    labels, _ = units(law)
+    risk = ExactRisk(law.with_labels_scaled(1 / labels))(weights.with_labels_scaled(1 / labels)).item()
+    return labels**2 * risk, weights.numpy()
 
 
 def weights_of(model: torch.nn.Module) -> Weights:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from icl.descent import Builder, End, descend, eased, effective, finish, minimise_exactly, units, weights_of
+from icl.descent import Builder, End, descend, eased, effective, finish, known, minimise_exactly, units, weights_of
 from icl.estimates import Estimate, NotRun
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
@@ -33,6 +33,8 @@ class Sampler(Protocol):
 LONG = 2  # examples a dimension; of prompts that have more, training on samples draws the sums alone: fewer numbers
 OPEN = dict(scale=0.1, init="label_path")  # starts that keep clear of false valleys
 SCREENED, SCREENING = 4, 30  # so many starts for each that goes on, after iterations that show where they are bound
+LEADING = 100  # iterations of L-BFGS after which Newton's method finds the bottom as surely as after thousands
+SAME = 1e-10  # relative difference of risks within which two ends are at one bottom
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class Restarts:
         return self.weights[int(np.argmin(np.where(self.astray, np.inf, self.risks)))]
 
     def reached(self, risk: float) -> np.ndarray:
-        """Which starts ended within 1e-10 (relative) of `risk`, and not astray: a boolean (K,)."""
-        return (np.abs(self.risks - risk) <= 1e-10 * max(risk, 1e-300)) & ~np.asarray(self.astray)
+        """Which starts ended within SAME (relative) of `risk`, and not astray: a boolean (K,)."""
+        return (np.abs(self.risks - risk) <= SAME * max(risk, 1e-300)) & ~np.asarray(self.astray)
 
 
 def restarts(law: PromptLaw, count: int, rng: np.random.Generator, **kind) -> Restarts:
@@ -70,8 +72,8 @@ def descents(
 
     Of each kind in `starts` there are `count`, of entries N(0, `scale`²) (default 0.3). `init="label_path"` opens a
     path from the labels to the output first, which keeps clear of false valleys; with `screened` > 1 that many times
-    `count` first descend for a few iterations, and only the lowest `count` go on, for at most `iterations` (5000). The
-    last steps know the weights to the last digit, in the best valley alone; `build` makes the model, whose matrices
+    `count` first descend for a few iterations, and only the lowest `count` go on, for at most `iterations` (LEADING).
+    The last steps know the weights to the last digit at the lowest ends; `build` makes the model, whose matrices
     must be large enough for any effective parameters. Where mean task or noise hide how tasks vary there are as many
     starts again: the first ones come through `eased` laws, and of the two ways the one that ends lower counts.
     """
@@ -79,13 +81,16 @@ def descents(
     for laws in [ways, [law]][: len(ways)]:  # where laws are eased, which valley is the lowest may change on the way
         labels, unit = units(laws[0])
         first = laws[0].with_labels_scaled(1 / labels)
-        found = [end for kind in starts for end in _ends(first, build, unit, rng, **kind)]
+        found = [end for kind in starts for end in _ends(first, build, unit, rng, **dict(iterations=LEADING) | kind)]
         ends += [(laws, build, end) for end in found]
         weights += [effective(first, build, end).magnified(unit).with_labels_scaled(labels) for end in found]
         astray += (~_hopeful(first, np.array([end.risk for end in found]))).tolist()
     risks = np.array([exact_risk(law, end) for end in weights])
     hopeful = np.flatnonzero(~np.array(astray)) if law.H.any() else []
     for k, (risk, parts) in zip(hopeful, each(finish, [ends[k] for k in hopeful]), strict=True):
+        risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
+    lowest = [k for k in hopeful if risks[k] <= (1 + SAME) * risks[hopeful].min()]
+    for k, (risk, parts) in zip(lowest, each(known, [(law, build, weights[k].numpy()) for k in lowest]), strict=True):
         risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
     return Restarts(risks, weights, np.array(astray) | (_other_way(risks) if len(ways) > 1 else False))
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from icl import search
-from icl.last_steps import _Search, newton, settle
+from icl.last_steps import _Reduced, _Search, newton, settle
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_block import LinearTransformerBlock
@@ -13,6 +14,7 @@ from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
 from icl.theory import mlp_benefit as theory
 from icl.theory import one_step_gd, preconditioned_gd
+from icl.theory.moments import label_unit
 
 STEEP = PromptLaw(20, np.diag([1.0, 0.5]), np.eye(2), np.full(2, 500.0), 0.3).with_labels_scaled(1 / 500)
 
@@ -21,38 +23,77 @@ def test_from_a_crawl_to_the_bottom(rng):
     options = dict(build=LinearTransformerBlock, iterations=100, scale=0.3)
     crawling = search.restarts(STEEP, 2, rng, **options)
     least = theory.ltb_minimal_risk(STEEP)
-    ends = [newton(STEEP, start, list(start.numpy())) for start in crawling.weights]
+    ends = [newton(STEEP, start, w1=True) for start in crawling.weights]
     assert (crawling.risks > 1.001 * least).all()
     assert min(search.exact_risk(STEEP, end) for end in ends) == pytest.approx(least, rel=1e-9)
 
 
-def test_second_derivatives_are_autograd_s(rng):
+@pytest.mark.parametrize("w1", [False, True])
+def test_second_derivatives_are_autograd_s(rng, w1):
     d, law = 3, PromptLaw(6, np.diag([1.0, 0.5, 0.2]), np.eye(3), np.array([1.0, -2.0, 0.5]), 0.4)
     parts = [rng.standard_normal(shape) for shape in ((d,), (d,), (), (d, d), (d,))]
-    search = _Search(law, EffectiveParameters.from_numpy(*parts), ["v", "c", "V"], 0.7)
-    risk = ExactRisk(law.whitened)
+    search = _Search(law, EffectiveParameters.from_numpy(*parts), w1, 0.7)
+    risk, mean = ExactRisk(law.whitened), torch.from_numpy(law.whitened.beta_star)
 
     def at(vector):
-        whole = {name: torch.from_numpy(part) for name, part in search.parts.items()}
+        whole = {name: torch.from_numpy(np.asarray(part)) for name, part in search.parts.items()}
         whole |= {name: vector[where].reshape(whole[name].shape) for name, where in search.places.items()}
+        whole["w1"] = whole["w1"] + mean / 0.7  # the vector is told from the mean task on
+        whole |= {"v": whole["v"] - whole["c"] * mean, "V": whole["V"] - torch.outer(mean, whole["u"])}
         return risk(EffectiveParameters(**whole).magnified(0.7)) / 0.7**2
 
     expected = torch.autograd.functional.hessian(at, torch.from_numpy(search.start)).numpy()
     found, along = search.curvature(search.start), rng.standard_normal(len(search.start))
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(search.curvature_along(search.start, along), expected @ along, rtol=1e-11, atol=1e-11)
+    (seen,) = search.curvature_along(search.start, along[None])
+    np.testing.assert_allclose(seen, expected @ along, rtol=1e-11, atol=1e-11)
 
 
-def test_parts_that_are_not_free_stay_and_the_risk_never_rises(rng):
-    d, law = 3, PromptLaw.isotropic(3, 8, 0.4, np.ones(3))
-    start = EffectiveParameters.from_numpy(*(rng.standard_normal(shape) for shape in ((d,), (d,), (), (d, d), (d,))))
-    before = start.numpy()
-    for free in (["v", "c"], ["V"], ["w1", "u"], ["w1", "v", "c", "V", "u"]):
-        end = newton(law, start, free)
-        after = end.numpy()
+def random_parts(rng, d):
+    return EffectiveParameters.from_numpy(*(rng.standard_normal(shape) for shape in ((d,), (d,), (), (d, d), (d,))))
+
+
+def test_without_w1_it_stays_and_the_risk_never_rises(rng):
+    law, start = PromptLaw.isotropic(3, 8, 0.4, np.ones(3)), random_parts(rng, 3)
+    for w1 in (False, True):
+        end = newton(law, start, w1=w1)
         assert search.exact_risk(law, end) < search.exact_risk(law, start)
-        assert all(np.array_equal(after[name], before[name]) for name in before if name not in free)
-        assert all(not np.array_equal(after[name], before[name]) for name in free)
+        moved = {name for name, part in end.numpy().items() if not np.array_equal(part, start.numpy()[name])}
+        assert moved == {"v", "c", "V", "u"} | ({"w1"} if w1 else set())
+
+
+def test_given_v_and_c_the_other_parts_are_the_best(rng):
+    """Value, gradient and Hessian of the reduced risk, against L-BFGS over the inner parts and finite differences."""
+    law = PromptLaw(6, np.diag([1.0, 0.5]), np.array([[1.0, 0.3], [0.3, 0.7]]), np.array([1.0, -2.0]), 0.4)
+    whole = _Search(law, random_parts(rng, 2), True, 0.7)
+    reduced, read = _Reduced(whole), rng.standard_normal(3)
+    at = reduced.at(read)
+    inner, free = reduced.inner, at.best.copy()
+
+    def of_inner(part):
+        free[inner] = part
+        value, gradient = whole.value_and_gradient(free)
+        return value, gradient[inner]
+
+    found = minimize(of_inner, np.zeros(len(inner)), jac=True, method="BFGS", options=dict(gtol=1e-10))
+    assert at.value == pytest.approx(found.fun, rel=1e-9) and np.array_equal(at.best[reduced.outer], read)
+    steps = 1e-5 * np.eye(3)
+    slope = [(reduced.at(read + step).value - reduced.at(read - step).value) / 2e-5 for step in steps]
+    np.testing.assert_allclose(at.gradient, slope, rtol=1e-6, atol=1e-8)
+    bend = [(reduced.at(read + step).gradient - reduced.at(read - step).gradient) / 2e-5 for step in steps]
+    np.testing.assert_allclose(at.curvature, bend, rtol=1e-5, atol=1e-7)
+    assert reduced.at(3 * read).value == pytest.approx(at.value, rel=1e-12), "only the direction counts"
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+def test_along_a_bent_valley_a_dozen_steps_are_enough(rng, mean):
+    """Attention whose tasks have a large mean: from a short descent to the theorem's least risk."""
+    law = PromptLaw(12, np.diag(np.geomspace(1, 0.25, 5)), np.eye(5), np.full(5, mean), 1.0)
+    law = law.with_labels_scaled(1 / label_unit(law))
+    (near,) = search.restarts(law, 1, rng, iterations=30).weights
+    least = theory.lsa_minimum(law).risk
+    assert search.exact_risk(law, near) > (1 + 1e-9) * least
+    assert search.exact_risk(law, newton(law, near, w1=False)) == pytest.approx(least, rel=1e-12)
 
 
 @pytest.mark.parametrize("condition", [1.0, 30.0])
@@ -63,7 +104,7 @@ def test_a_minimum_that_has_settled_is_known_to_the_last_digit(rng, condition):
         (near,) = search.restarts(law, 1, rng, scale=0.1, init="label_path").weights
         blurred = {name: part + 1e-8 * rng.standard_normal(part.shape) for name, part in near.numpy().items()}
         start = EffectiveParameters.from_numpy(**blurred | {"w1": near.numpy()["w1"]})
-        end = settle(law, start, ["v", "c", "V", "u"])
+        end = settle(law, start, w1=False)
         _, gradient = RiskGradient(law)(end)
         assert max(np.abs(part).max() for name, part in gradient.items() if name != "w1") < 1e-14
         expected = law.H @ preconditioned_gd.preconditioner(law) @ law.H
@@ -74,8 +115,7 @@ def test_a_minimum_that_has_settled_is_known_to_the_last_digit(rng, condition):
 def test_what_settles_at_a_higher_risk_stays_where_it_was():
     """On the way down from 0, where nothing is learned, the nearest point without a gradient is 0 again."""
     law = PromptLaw.isotropic(2, 5, 0.3)
-    for scale, reached in ((0.1, False), (0.3, False), (1.0, True)):
-        start = EffectiveParameters.from_numpy(np.zeros(2), np.zeros(2), scale, scale * np.eye(2), np.zeros(2))
-        end = settle(law, start, ["v", "c", "V", "u"])
-        least = one_step_gd.minimal_risk(2, 5, 0.3) if reached else search.exact_risk(law, start)
-        assert search.exact_risk(law, end) == pytest.approx(least, rel=1e-14)
+    start = EffectiveParameters.from_numpy(np.zeros(2), np.zeros(2), 0.1, 0.1 * np.eye(2), np.zeros(2))
+    end = settle(law, start, w1=False)
+    assert search.exact_risk(law, end) == pytest.approx(search.exact_risk(law, start), rel=1e-14)
+    assert search.exact_risk(law, end) > 1.1 * one_step_gd.minimal_risk(2, 5, 0.3)

@@ -29,7 +29,7 @@ def second_derivatives():
     for d in SIZES:
         law = law_of(d)
         weights = LinearSelfAttention(d, rng=np.random.default_rng(0), init="label_path").effective(law.n)
-        search = _Search(law, weights, ["v", "c", "V", "u"], 1.0)
+        search = _Search(law, weights, False, 1.0)
         gradient, at = lambda vector, s=search: s.value_and_gradient(vector)[1], search.start
         steps = 1e-5 * np.eye(len(at))
         ours, theirs, ratio = compared(

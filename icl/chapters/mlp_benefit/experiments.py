@@ -22,7 +22,6 @@ from icl.theory import moments
 from icl.training import Schedule, minimise
 
 KINDS = dict(scale=0.1), dict(scale=0.3), dict(init="label_path")
-LEADING = 100  # iterations of L-BFGS after which Newton's method finds the bottom as surely as after thousands
 ONE_HIDDEN_UNIT = partial(LinearTransformerBlock, width=1)
 
 
@@ -43,7 +42,7 @@ BUDGETS = {
     "quick": Budget(400_000, 2, 40, 16, 3, Schedule(1000, 0.02, clip=1.0), 256),
     "standard": Budget(1_000_000, 4, 200, 40, 4, Schedule(3000, 0.02, clip=1.0), 1024),
     "paper": Budget(20_000_000, 20, 1000, 200, 8, Schedule(20_000, 0.02, clip=1.0), 4096),
-    "claims": Budget(20_000, 2, 10, 4, 2, Schedule(100, 0.02, clip=1.0), 64),
+    "claims": Budget(20_000, 1, 10, 4, 2, Schedule(100, 0.02, clip=1.0), 64),
 }
 
 
@@ -60,7 +59,7 @@ def descend(law: PromptLaw, count: int, rng: np.random.Generator, build: Builder
 
     Both risks have false valleys, and which starts avoid them depends on the law; hence several kinds of start.
     """
-    starts = [dict(count=count, screened=SCREENED, iterations=LEADING, **kind) for kind in KINDS]
+    starts = [dict(count=count, screened=SCREENED, **kind) for kind in KINDS]
     return descents(law, starts, rng, build=build)
 
 
