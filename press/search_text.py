@@ -12,30 +12,39 @@ from bs4 import BeautifulSoup, Tag
 
 from icl.files import write_atomically
 
-_NO_WORDS = "pre, svg, script, style, a.headerlink, .icl-filter, .icl-strips, .icl-explorable .live, .icl-plain"
+# Half of a page's tags, none with words that are looked for; left in, they would take the parser most of its time.
+_DRAWN = re.compile(r"<(svg|script|style|pre)\b(?:(?!<\1\b).)*?</\1>", re.DOTALL)  # the innermost of its kind
+_NO_WORDS = ("headerlink", "icl-filter", "icl-strips", "live", "icl-plain")
 _SCRIPT = '<script src="_static/search.js"></script>'
 
 
 def complete_search(built: Path, pages: list[str]) -> None:
     """Write the text of the built pages beside the search index, and let the search page show it."""
     for page in pages:
-        soup = BeautifulSoup((built / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
-        content = json.dumps([page, sections(soup.select_one("article"))], ensure_ascii=False)
+        content = json.dumps([page, sections((built / f"{page}.html").read_text(encoding="utf-8"))], ensure_ascii=False)
         write_atomically(built / "_static" / "search" / f"{page.replace('/', '-')}.js", f"iclFound(...{content});\n")
     path = built / "search.html"
     write_atomically(path, path.read_text(encoding="utf-8").replace("</body>", f"{_SCRIPT}</body>"))
 
 
-def sections(article: Tag) -> list[tuple[str, str, str]]:
-    """(anchor, title, words) of every section and claim's card, inner ones apart; takes the article to pieces."""
-    for gone in article.select(_NO_WORDS):
+def sections(markup: str) -> list[tuple[str, str, str]]:
+    """(anchor, title, words) of every section and claim's card in a page's article, inner ones apart."""
+    article = markup[markup.index("<article") : markup.rindex("</article>")]
+    while article != (article := _DRAWN.sub("", article)):
+        pass
+    soup = BeautifulSoup(article, "html.parser")
+    for gone in soup.find_all(class_=_NO_WORDS):
         gone.decompose()
     found = []  # the innermost first, so that what is left of a section is its own
-    for section in reversed(article.select("section[id], article.icl-card")):
+    for section in reversed(soup.find_all(_is_part)):
         heading = section.find(["h1", "h2", "h3", "h4"])
         title = _words(heading.extract()) if heading else ""
         found.append((section["id"], title, _words(section.extract())))
     return found[::-1]
+
+
+def _is_part(tag: Tag) -> bool:
+    return tag.name == "section" and "id" in tag.attrs or tag.name == "article" and "icl-card" in tag.get("class", ())
 
 
 def _words(tag: Tag) -> str:
