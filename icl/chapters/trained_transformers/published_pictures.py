@@ -14,7 +14,7 @@ def training(record: dict, found: Study, errors: ByExamples) -> Figure:
     squares."""
     curve, schedule = np.array(record["curve"]), record["recipe"]["schedule"]
     steps = schedule["steps"] * (np.arange(len(curve)) + 0.5) / len(curve)
-    own, best = errors.own.mean(0), errors.least_squares.mean(0)
+    own, best = errors.own.mean(0), errors.best.mean(0)
     examples, d = np.arange(1, len(own) + 1), found.recipe.model.d
     layers = (found.runs[0].published[1:] ** 2).mean(1) / d
     low = own.min() / 3

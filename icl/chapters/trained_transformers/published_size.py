@@ -2,7 +2,8 @@
 
 Fu et al. (2024) train for half a million steps on a GPU, x and y as tokens of their own. Here a token is a pair, and
 the training takes core hours; its weights come with the book and are what every profile loads. Who trains the published
-recipe on a GPU has that model probed at the paper profile.
+recipe on a GPU has that model probed at the paper profile. Garg et al.'s (2022) small model, of six layers, stands in
+where covariates are ill-conditioned or labels noisy.
 """
 
 from dataclasses import dataclass
@@ -38,26 +39,36 @@ def study(recipe: recipes.Recipe, model: torch.nn.Module, stream: Streams) -> St
     return Study(recipe, test, [probing.probe(model, train, test)], bootstrap, (model,))
 
 
+def six_layers(law: str, stream: Streams) -> Study:
+    """The same of the model of six layers and width 128, trained and probed on sequences of a law of `sequence_laws`.
+
+    Raises InputError for another law than ill_conditioned and noisy, and for a checkpoint that is not intact.
+    """
+    recipe = recipes.check_recipe(f"pairs_small_{law}")
+    return study(recipe, weights.load_model(weights.FOLDER, recipe, 0)[0], stream)
+
+
 @dataclass(frozen=True)
 class ByExamples:
-    """Squared errors (P, n) after 1, …, n examples, in units of d, answering 0's: ours, and least squares'."""
+    """Squared errors (P, n) after 1, …, n examples, less the noise, in units of d, answering 0's: ours, and the least
+    there are, least squares' or, where there is noise, ridge regression's."""
 
     own: np.ndarray
-    least_squares: np.ndarray
+    best: np.ndarray
 
     @classmethod
     def of(cls, found: Study) -> "ByExamples":
         """Of the first run's own answers."""
-        best = prefixes.least_squares(found.test.prefixes) - found.test.answers
-        return cls(*(residuals**2 / found.recipe.model.d for residuals in (found.runs[0].own, best)))
+        best = prefixes.ridge(found.test.prefixes, [found.noise])[..., 0] - found.test.answers
+        return cls(*((residuals**2 - found.noise) / found.recipe.model.d for residuals in (found.runs[0].own, best)))
 
     def at_the_end(self) -> Estimate:
         """Our error after all n examples."""
         return _mean(self.own[:, -1])
 
     def worst_excess(self) -> Estimate:
-        """What our error is above least squares' where it is most, over numbers of examples."""
-        excess = self.own - self.least_squares
+        """What our error is above the least where it is most, over numbers of examples."""
+        excess = self.own - self.best
         return _mean(excess[:, excess.mean(0).argmax()])
 
 

@@ -232,8 +232,10 @@ def test_shipped_checkpoints_are_intact_and_as_good_as_they_say(name, seed):
 
 
 def test_shipped_sizes():
-    *sizes, large = [(weights.FOLDER / weights.checkpoint_name(*pair)).stat().st_size for pair in recipes.SHIPPED]
-    assert max(sizes) < 1_000_000 and sum(sizes) < 9_000_000 and large < 25_000_000
+    sizes = {pair: (weights.FOLDER / weights.checkpoint_name(*pair)).stat().st_size for pair in recipes.SHIPPED}
+    assert sizes.pop(("pairs", 0)) < 25_000_000
+    assert all(sizes.pop((name, 0)) < 3_000_000 for name in recipes.AT_PUBLISHED_D[1:])
+    assert max(sizes.values()) < 1_000_000 and sum(sizes.values()) < 9_000_000
 
 
 def test_the_shipped_training_replays_and_another_seed_does_not():
@@ -360,12 +362,12 @@ def test_the_published_size_is_probed_as_it_answers(at_published_size):
 
 def test_errors_by_examples_at_the_published_size(at_published_size):
     errors = published_size.ByExamples.of(at_published_size[1])
-    assert errors.own.shape == errors.least_squares.shape == (published_size.TEST, 5)
+    assert errors.own.shape == errors.best.shape == (published_size.TEST, 5)
     # after t < d noiseless examples least squares knows t of the d directions
-    np.testing.assert_allclose(errors.least_squares.mean(0)[:2], [2 / 3, 1 / 3], atol=0.12)
-    assert errors.least_squares[:, 2:].max() < 1e-9
+    np.testing.assert_allclose(errors.best.mean(0)[:2], [2 / 3, 1 / 3], atol=0.12)
+    assert errors.best[:, 2:].max() < 1e-9
     excess = errors.worst_excess()
-    assert excess.mean == pytest.approx(max((errors.own - errors.least_squares).mean(0))) and excess.stderr > 0
+    assert excess.mean == pytest.approx(max((errors.own - errors.best).mean(0))) and excess.stderr > 0
     assert errors.at_the_end().mean == pytest.approx(np.mean(errors.own[:, 4]))
 
 
@@ -379,6 +381,25 @@ def test_pictures_of_the_published_size(at_published_size):
     maps = similarity_pictures.similarity_maps([newton], [gd], fu2024_similarity(), name="published_size_maps")
     assert maps.name == "published_size_maps"
     assert len(maps.columns["newton_ours"]) == 3 * (len(probing.NEWTON_STEPS) - 1)
+
+
+def test_six_layers_are_probed_with_their_noise_taken_off(tmp_path, monkeypatch):
+    model = PairDecoderConfig(3, 8, layers=3, heads=1, width=8, label_unit=3**0.5)
+    recipe = replace(TINY_PAIRS, name="pairs_small_noisy", law="noisy", model=model, n=8)
+    monkeypatch.setattr(weights, "FOLDER", tmp_path)
+    monkeypatch.setitem(recipes.RECIPES, "pairs_small_noisy", recipe)
+    weights.train_recipe(recipe, 0, tmp_path)
+    found = published_size.six_layers("noisy", Streams("a test", 0))
+    assert found.noise == sequence_laws.NOISE**2 and found.recipe is recipe
+    errors = published_size.ByExamples.of(found)
+    X, y, asked = found.test.X[:, :8], found.test.y[:, :8], found.test.X[:, 8]
+    S = X.mT @ X + found.noise * np.eye(3)
+    ridge = np.einsum("pd,pd->p", asked, np.linalg.solve(S, np.einsum("ptd,pt->pd", X, y)[..., None])[..., 0])
+    by_hand = ((ridge - found.test.y[:, 8]) ** 2 - found.noise) / 3
+    np.testing.assert_allclose(errors.best[:, -1], by_hand, atol=1e-9)
+    assert errors.best.mean(0)[-1] < errors.own.mean(0)[-1]
+    with pytest.raises(InputError, match="pairs_small_cubic"):
+        published_size.six_layers("cubic", Streams("a test", 0))
 
 
 def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_path, monkeypatch):
