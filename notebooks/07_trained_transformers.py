@@ -983,15 +983,15 @@ noisy_steps = noisy.matching("newton")
 ill_ahead = trained.advantage(ill_newton, ill_gd)
 
 ledger.claims({
-    "newton.six_layers_ill_conditioned": (0, ill_ahead),
-    "newton.six_layers_noisy": (0.9, noisy_steps.statistic(trained.linearity)),
+    "newton.ill_conditioned_d20": (0, ill_ahead),
+    "newton.noisy_d20": (0.9, noisy_steps.statistic(trained.linearity)),
 })
 
 # %% [markdown]
 # With condition number 100 {glue:text}`six_ill_error:.4f` of the error of answering 0 is left after forty examples, where least squares makes none, and here too gradient
-# descent at its best step count is the more similar, by {glue:text}`six_ill_behind:.4f` ± {glue:text}`newton.six_layers_ill_conditioned.stderr:.4f`. Over all positions the last layer
+# descent at its best step count is the more similar, by {glue:text}`six_ill_behind:.4f` ± {glue:text}`newton.ill_conditioned_d20.stderr:.4f`. Over all positions the last layer
 # errs like Newton after {glue:text}`six_ill_newton:.1f` steps and like gradient descent after {glue:text}`six_ill_gd:.0f`. With noise the Newton step count does grow
-# along a straight line, with R² {glue:text}`newton.six_layers_noisy.measured:.3f` ± {glue:text}`newton.six_layers_noisy.stderr:.3f`. After forty examples that model's error, less the noise's
+# along a straight line, with R² {glue:text}`newton.noisy_d20.measured:.3f` ± {glue:text}`newton.noisy_d20.stderr:.3f`. After forty examples that model's error, less the noise's
 # variance, is {glue:text}`six_noisy_error:.4f` of that of answering 0: {glue:text}`six_noisy_over_ridge:.1f` times ridge regression's, the least there is.
 
 # %% tags=["remove-cell"]
