@@ -87,13 +87,12 @@ def eased(law: PromptLaw) -> list[PromptLaw]:
     return [*(replace(law, Psi=spread**s * law.Psi, sigma2=(spread * quiet) ** s * law.sigma2) for s in shares), law]
 
 
-def finish(laws: list[PromptLaw], build: Builder, end: End) -> tuple[float, dict[str, np.ndarray]]:
+def finish(laws: list[PromptLaw], build: Builder, parts: dict[str, np.ndarray]) -> tuple[float, dict[str, np.ndarray]]:
     """Risk and effective parameters after Newton's method, as arrays, through the `eased` laws.
 
-    The end is one under the first of the laws, in its `units`; what is returned is told in none.
+    What goes in are those where a descent under the first of the laws ended; they come and go in no units.
     """
-    weights = _built(laws[0], build, end.weights).effective(laws[0].n).magnified(units(laws[0])[1])
-    weights = weights.with_labels_scaled(units(laws[0])[0])
+    weights = EffectiveParameters.from_numpy(**parts)
     for law in laws:
         weights = _stepped(newton, law, build, weights)
     return _told(laws[-1], weights)

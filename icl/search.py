@@ -77,17 +77,18 @@ def descents(
     must be large enough for any effective parameters. Where mean task or noise hide how tasks vary there are as many
     starts again: the first ones come through `eased` laws, and of the two ways the one that ends lower counts.
     """
-    ends, astray, weights, ways = [], [], [], eased(law)
+    through, astray, weights, ways = [], [], [], eased(law)
     for laws in [ways, [law]][: len(ways)]:  # where laws are eased, which valley is the lowest may change on the way
         labels, unit = units(laws[0])
         first = laws[0].with_labels_scaled(1 / labels)
         found = [end for kind in starts for end in _ends(first, build, unit, rng, **dict(iterations=LEADING) | kind)]
-        ends += [(laws, build, end) for end in found]
+        through += [laws] * len(found)
         weights += [effective(first, build, end).magnified(unit).with_labels_scaled(labels) for end in found]
         astray += (~_hopeful(first, np.array([end.risk for end in found]))).tolist()
     risks = np.array([exact_risk(law, end) for end in weights])
     hopeful = np.flatnonzero(~np.array(astray)) if law.H.any() else []
-    for k, (risk, parts) in zip(hopeful, each(finish, [ends[k] for k in hopeful]), strict=True):
+    unfinished = [(through[k], build, weights[k].numpy()) for k in hopeful]
+    for k, (risk, parts) in zip(hopeful, each(finish, unfinished), strict=True):
         risks[k], weights[k] = risk, EffectiveParameters.from_numpy(**parts)
     lowest = [k for k in hopeful if risks[k] <= (1 + SAME) * risks[hopeful].min()]
     for k, (risk, parts) in zip(lowest, each(known, [(law, build, weights[k].numpy()) for k in lowest]), strict=True):

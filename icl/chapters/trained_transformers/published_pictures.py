@@ -12,7 +12,8 @@ MODEL = COLOURS["trained_sampled"]
 def training(record: dict, found: Study, errors: ByExamples) -> Figure:
     """Left: the training's thinned loss. Right: error of layers and answers after 1, …, n examples, beside least
     squares."""
-    curve, schedule = np.array(record["curve"]), record["recipe"]["schedule"]
+    curve, recipe = np.array(record["curve"]), record["recipe"]
+    schedule = recipe["schedule"]
     steps = schedule["steps"] * (np.arange(len(curve)) + 0.5) / len(curve)
     own, best = errors.own.mean(0), errors.best.mean(0)
     examples, d = np.arange(1, len(own) + 1), found.recipe.model.d
@@ -22,7 +23,6 @@ def training(record: dict, found: Study, errors: ByExamples) -> Figure:
     with style():
         figure, (left, right) = canvas(1, 2, height=3.7)
         left.plot(steps, curve, color=MODEL)
-        recipe = record["recipe"]
         changes = (
             ("all lengths ", recipe.get("full_context"), "right"),
             (" rates fall", schedule.get("decay_from"), "left"),
