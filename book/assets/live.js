@@ -358,6 +358,7 @@
     measure();
     rebuild();
     question();
+    step(); // at once: ready means drawn
     box.dataset.ready = "yes";
     root.iclLive = { times, state, step, consult: () => consult(model, state.points) }; // for the tests
   }
