@@ -37,14 +37,16 @@ def printed(browser, tmp_path_factory):
 
 
 def _less_to_read(source):
-    """Of pages that are not printed only the prose and its numbers: a minute of Sphinx and of the parser."""
+    """Of pages that are not printed only headings, what links lead to, and numbers: most of Sphinx's time."""
     for path in (source / "notebooks").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
-        for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        words = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+        kept = re.findall(r"^(?:#+ .*|\(.*\)=)$", words, flags=re.M)
+        numbers = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        for cell in numbers:
             cell.source = ""
             cell.outputs = [output for output in cell.outputs if "scrapbook" in output.get("metadata", {})]
-            for output in cell.outputs:
-                output["data"] |= {kind: "" for kind in output["data"] if kind.endswith("text/html")}
+        notebook.cells = [nbformat.v4.new_markdown_cell("\n".join(kept)), *(cell for cell in numbers if cell.outputs)]
         nbformat.write(notebook, path)
     (source / "generated" / "reference.md").write_text("", encoding="utf-8")
     return source
