@@ -158,12 +158,12 @@ def _newton(q: Questions) -> np.ndarray:
 
 
 def _gd_answers(q: Questions, k: int, eta: float) -> np.ndarray:
-    left = (1 - eta * q.prefixes.eigenvalues) ** k
+    left = (1 - eta * q.spectra) ** k
     return np.vecdot(q.prefixes.inverse_weights, 1 - left)
 
 
 def _newton_answers(q: Questions, k: int, alpha: float) -> np.ndarray:
-    e = alpha * q.prefixes.eigenvalues**2
+    e = alpha * q.spectra**2
     for _ in range(k):
         e = e * (2 - e)  # as prefixes.newton, for one count, and for any alpha: a search looks beyond the range too
     return np.vecdot(q.prefixes.inverse_weights, e)

@@ -14,7 +14,7 @@ import numpy as np
 
 from icl.prompts import PromptLaw
 from icl.solvers import prefixes, queries
-from icl.solvers.iterations import online_gradient_descent
+from icl.solvers.online import online_gradient_descent, online_weights
 from icl.solvers.prefixes import Prefixes
 from icl.targets import TargetLaw
 from icl.validation import InputError, check_count
@@ -78,6 +78,11 @@ class Queries:
         """For GD, Newton, ridge and least squares."""
         return queries.decompose(self.X, self.y, self.asked)
 
+    @property
+    def spectra(self) -> np.ndarray:
+        """The eigenvalues of each context, (P, 1, d): all its queries share them."""
+        return self.prefixes.eigenvalues[:, :1]
+
     def from_start(self, beta: np.ndarray, root: np.ndarray) -> tuple[Prefixes, np.ndarray]:
         """The same in coordinates x ↦ root x, of labels less x'beta, and x'beta itself (P, R); root is (d, d)."""
         found = queries.decompose(self.X @ root, self.y - self.X @ beta, self.asked @ root)
@@ -90,10 +95,7 @@ class Queries:
 
     def online(self, rates) -> np.ndarray:
         """Answers (P, R, K) after one pass over the examples, in order, at each of K rates."""
-        P, R, d = self.asked.shape
-        X = np.concatenate([np.repeat(self.X, R, 0), self.asked.reshape(P * R, 1, d)], 1)
-        y = np.concatenate([np.repeat(self.y, R, 0), np.zeros((P * R, 1))], 1)
-        return online_gradient_descent(X, y, rates)[:, -1].reshape(P, R, -1)
+        return self.asked @ np.swapaxes(online_weights(self.X, self.y, rates), 1, 2)
 
     def part(self, which: slice) -> "Queries":
         """Some of the prompts."""
@@ -136,6 +138,11 @@ class Positions:
     def prefixes(self) -> Prefixes:
         """For GD, Newton, ridge and least squares."""
         return _later(prefixes.decompose(self.X, self.y))
+
+    @property
+    def spectra(self) -> np.ndarray:
+        """The eigenvalues of what stands before each answer, (P, n, d)."""
+        return self.prefixes.eigenvalues
 
     def from_start(self, beta: np.ndarray, root: np.ndarray) -> tuple[Prefixes, np.ndarray]:
         """As `Queries.from_start`; beta (d,), root (d, d)."""

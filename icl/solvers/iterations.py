@@ -136,26 +136,6 @@ def lbfgs(memory: int = 10, search: str = "exact") -> Iteration:
     return _quasi_newton(partial(_LastPairs, check_count("memory", memory)), _search(search))
 
 
-def online_gradient_descent(X: np.ndarray, y: np.ndarray, rates: Iterable[float], *, normalised=False) -> np.ndarray:
-    """Predictions (B, T, R) of one pass of w ← w − rate (w'x_t − y_t) x_t, for R rates > 0, each before it sees y_t.
-
-    `normalised` divides the rate by |x_t|²: with rate 1 the new w makes no error on the last pair (Fu et al. 2024,
-    eq. 4). Raises InputError for a rate ≤ 0.
-    """
-    X, y = check_sequences(X, y)
-    rates = np.array([check_nonnegative("rate", rate) for rate in rates], X.dtype)
-    if not rates.size or rates.min() == 0:
-        raise InputError("rates must hold at least one number, each above 0.")
-    B, T, d = X.shape
-    size = (X * X).sum(-1) if normalised else np.ones_like(y)
-    w, out = np.zeros((B, len(rates), d), X.dtype), np.empty((B, T, len(rates)), X.dtype)
-    for t in range(T):
-        out[:, t] = (w @ X[:, t, :, None])[..., 0]
-        step = rates * _ratio(out[:, t] - y[:, t, None], size[:, t, None], size[:, t, None] == 0)
-        w = w - step[..., None] * X[:, None, t]
-    return out
-
-
 def _for_each(name, value, S):
     """A step size as an array, one number or (P,) for the P problems S."""
     return check_array(name, value, () if np.ndim(value) == 0 else S.shape[:1])

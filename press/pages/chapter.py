@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import nbformat
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from icl.figures import NARROW
 from press.finished import FinishedChapter
@@ -48,11 +48,12 @@ def _glue_cell(chapter: FinishedChapter, drawings: dict[str, list[str]]) -> nbfo
 
 def _glued(name: str, data: dict) -> nbformat.NotebookNode:
     prefix = "application/papermill.record/"  # myst-nb's mark for «stored, not shown»
-    return new_output(
-        "display_data",
-        data={prefix + kind: value for kind, value in data.items()},
-        metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
-    )
+    output = {  # not `new_output`, which checks each of two thousand against the whole schema
+        "output_type": "display_data",
+        "data": {prefix + kind: value for kind, value in data.items()},
+        "metadata": {"scrapbook": {"name": name, "mime_prefix": prefix}},
+    }
+    return nbformat.from_dict(output)
 
 
 def framed(drawings: str, folder: str, name: str) -> str:

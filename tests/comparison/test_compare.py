@@ -18,7 +18,7 @@ from icl.constructions.newton_transformer import design_a, design_a_prime
 from icl.estimates import Estimate
 from icl.prompts import PromptLaw
 from icl.solvers import linear, prefixes, queries
-from icl.solvers.iterations import online_gradient_descent
+from icl.solvers.online import online_gradient_descent
 from icl.targets import FAMILIES, TargetLaw
 from icl.theory.gd_beta import optimal_gamma
 from icl.validation import InputError

@@ -1,11 +1,11 @@
-"""Conjugate gradients, BFGS, L-BFGS and online GD against dense references and against each other."""
+"""Conjugate gradients, BFGS and L-BFGS against dense references and against each other."""
 
 import numpy as np
 import pytest
 from scipy.sparse.linalg import cg
 
 from icl.solvers import iterations
-from icl.solvers.iterations import all_prefixes, bfgs, conjugate_gradients, lbfgs, online_gradient_descent
+from icl.solvers.iterations import all_prefixes, bfgs, conjugate_gradients, lbfgs
 from icl.solvers.prefixes import StepSizeWarning, decompose, least_squares
 from icl.validation import InputError
 
@@ -79,24 +79,6 @@ def test_backtracking_lbfgs_converges_slowly_but_surely(prompts):
     np.testing.assert_allclose(found, least_squares(decompose(X, y)), rtol=1e-5, atol=1e-5)
 
 
-def test_online_gradient_descent_by_hand(prompts):
-    X, y = prompts
-    found = online_gradient_descent(X, y, [0.1, 0.02])
-    for r, rate in enumerate((0.1, 0.02)):
-        w = np.zeros(5)
-        for t in range(14):
-            assert found[1, t, r] == pytest.approx(X[1, t] @ w, abs=1e-12)
-            w -= rate * (w @ X[1, t] - y[1, t]) * X[1, t]
-
-
-def test_normalised_online_steps_make_no_error_on_the_last_pair(prompts):
-    X, y = (part[:, :4].copy() for part in prompts)
-    X[:, 3], X[0, 2] = X[:, 1], 0.0  # position 3 asks for the pair that was seen at 1
-    found = online_gradient_descent(X[:, [0, 1, 3]], y[:, [0, 1, 3]], [1.0], normalised=True)
-    np.testing.assert_allclose(found[:, 2, 0], y[:, 1], rtol=1e-12)
-    assert np.isfinite(online_gradient_descent(X, y, [1.0], normalised=True)).all()
-
-
 def test_groups_of_prompts_do_not_matter(prompts, monkeypatch):
     X, y = prompts
     whole = all_prefixes(X, y, range(4), bfgs())
@@ -124,7 +106,5 @@ def test_bad_input_is_one_sentence(prompts):
         bfgs("wolfe")
     with pytest.raises(InputError, match="memory must be a whole number"):
         lbfgs(0)
-    with pytest.raises(InputError, match="rates must hold"):
-        online_gradient_descent(X, y, [0.1, 0.0])
     with pytest.raises(InputError, match="at least 0, not -2"):
         all_prefixes(X, y, [-2], bfgs())

@@ -15,7 +15,7 @@ from icl.comparison import adapters
 from icl.comparison.compare import compare
 from icl.prompts import PromptLaw
 from icl.solvers import linear
-from icl.solvers.iterations import online_gradient_descent
+from icl.solvers.online import online_gradient_descent
 
 try:
     from sklearn.linear_model import LinearRegression, Ridge

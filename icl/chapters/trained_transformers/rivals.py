@@ -20,7 +20,7 @@ from icl.chapters.trained_transformers.probing import (
 )
 from icl.chapters.trained_transformers.study import Study, advantage, over_runs
 from icl.estimates import Estimate
-from icl.solvers import iterations, prefixes
+from icl.solvers import iterations, online, prefixes
 from icl.solvers.prefixes import StepSizeWarning
 from icl.targets import KAPPA
 
@@ -31,7 +31,7 @@ PENALTIES = np.geomspace(0.01, 100.0, 25)
 
 def online_gradient_descent(test: Positions) -> Algorithm:
     """One pass over the sequence at each of 25 rates; residuals over all positions, the first included."""
-    predictions = iterations.online_gradient_descent(test.X, test.y, ONLINE_RATES)
+    predictions = online.online_gradient_descent(test.X, test.y, ONLINE_RATES)
     return Algorithm(ONLINE_RATES, np.moveaxis(predictions - test.y[..., None], -1, 0))
 
 

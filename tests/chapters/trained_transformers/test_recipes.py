@@ -222,8 +222,9 @@ def test_shipped_checkpoints_are_intact_and_as_good_as_they_say(name, seed):
     recipe = recipes.RECIPES[name]
     model, record = weights.load_model(weights.FOLDER, recipe, seed)
     rng = np.random.default_rng([seed, 72])
+    parts = 8 if name == "pairs" else 32  # sixteen prompts of the published size take a quarter of a second
     with torch.no_grad():
-        error = np.mean([recipe.squared_errors(model, rng, 16).mean().item() for _ in range(32)])
+        error = np.mean([recipe.squared_errors(model, rng, 16).mean().item() for _ in range(parts)])
     assert (
         record["test_error"] / 5 < error < 5 * record["test_error"]
     )  # a few contexts that are hard to invert weigh much
