@@ -6,7 +6,9 @@ of it. For given v and c the risk is quadratic in all the others, whose best val
 is a risk of v and c alone, along whose valley Newton's method goes in a dozen or two steps: variable projection (Golub
 and Pereyra 1973). Any effective parameters belong to some matrices, so nothing is restricted by this. The steps are
 taken in coordinates in which the covariates are white and tasks are told from their mean on: what a covariance hides or
-stretches, and a mean outweighs, is then no part of the problem, and costs no digits.
+stretches, and a mean outweighs, is then no part of the problem, and costs no digits. There the query is independent of
+its context and white, so that each of its coordinates asks for the same regression, of a task's entry on the d + 1
+numbers that are read and on 1: the system is as small as that.
 """
 
 from collections.abc import Callable
@@ -58,16 +60,18 @@ def settle(law: PromptLaw, start: EffectiveParameters, *, w1: bool, unit: float 
     """From a minimum as good as the risk can show, to where its gradient is 0 to the last digit; options as `newton`.
 
     Near its minimum the risk is flat, and its own rounding hides half of the weights' digits; the gradient shows them.
-    Newton's method on all free parts, still along the directions in which nothing changes. Where that ended at a higher
-    risk it was another stationary point, and `start` is returned.
+    Newton's method on the direction of v and c, still along those in which nothing changes. Where that ended at a
+    higher risk it was another stationary point, and `start` is returned.
     """
     search = _Search(law, start, w1, unit)
-    vector = search.start
+    reduced = _Reduced(search)
+    read = reduced.start
     for _ in range(SETTLING):
-        curved = np.linalg.pinv(search.curvature(vector), rcond=FLAT, hermitian=True)
-        vector = vector - curved @ search.value_and_gradient(vector)[1]
-    before, after = (search.value_and_gradient(at)[0] for at in (search.start, vector))
-    return search.weights_at(vector) if after <= before + 1e-12 * abs(before) else start
+        at, aside = reduced.at(read), np.eye(len(read)) - np.outer(read, read)  # only the direction counts
+        curved = np.linalg.pinv(aside @ at.curvature @ aside, rcond=FLAT, hermitian=True)
+        read = _unit(read - curved @ at.gradient)
+    before, after = search.value_and_gradient(search.start)[0], reduced.at(read)
+    return search.weights_at(after.best) if after.value <= before + 1e-12 * abs(before) else start
 
 
 class _Search:
@@ -76,7 +80,7 @@ class _Search:
 
     def __init__(self, law: PromptLaw, given: EffectiveParameters, w1: bool, unit: float):
         root, self.inverse = law.whitening
-        self.mean, self.unit = law.whitened.beta_star, unit
+        self.mean, self.dim, self.unit = law.whitened.beta_star, len(root), unit
         self.risk = RiskGradient(replace(law.whitened, beta_star=0 * self.mean), unit)
         self.given, self.free = given.numpy(), [*(["w1"] if w1 else []), *READ, *MADE]
         self.parts = self._from_mean(given.substituted(root).numpy(), 1)
@@ -102,11 +106,6 @@ class _Search:
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self.risk.of_parts(**self._parts_at(vector))
         return float(value), np.concatenate([np.ravel(gradient[name]) for name in self.free])
-
-    def curvature(self, vector: np.ndarray) -> np.ndarray:
-        """The Hessian, a row a direction."""
-        matrix = self.curvature_along(vector, np.eye(len(vector)))
-        return (matrix + matrix.T) / 2
 
     def curvature_along(self, vector: np.ndarray, directions: np.ndarray) -> np.ndarray:
         """The Hessian times each row of `directions`, to the last digit: the gradients' imaginary parts, a small step
@@ -141,10 +140,12 @@ class _Reduced:
 
     def __init__(self, search: _Search):
         self.search = search
-        self.outer = np.concatenate([np.arange(len(search.start))[search.places[name]] for name in READ])
-        self.inner = np.setdiff1d(np.arange(len(search.start)), self.outer)
-        read = search.start[self.outer]
-        self.start = read / (np.linalg.norm(read) or 1.0)  # twice v and c with half of V and u predict the same
+        place = {name: np.arange(len(search.start))[where] for name, where in search.places.items()}
+        self.outer = np.concatenate([place[name] for name in READ])
+        # a row for each number that is read of a context, a column for each coordinate of the query
+        rows = [place[name].reshape(-1, search.dim) for name in search.free if name not in READ]
+        self.inner = np.vstack(rows)
+        self.start = _unit(search.start[self.outer])  # twice v and c with half of V and u predict the same
         self._last = (None, None)
 
     def at(self, read: np.ndarray) -> _Point:
@@ -157,16 +158,23 @@ class _Reduced:
         search, outer, inner = self.search, self.outer, self.inner
         vector, directions = np.zeros_like(search.start), np.eye(len(search.start))
         vector[outer] = read
+        one = inner[:, 0]  # of the query's coordinates: to all others the curvature is the same
         # quadratic: differences of gradients are its curvature, whatever the step
-        curved = (search.gradients(vector + directions[inner]) - search.gradients(vector[None]))[:, inner]
+        curved = (search.gradients(vector + directions[one]) - search.gradients(vector[None]))[:, one]
         solved = _solver((curved + curved.T) / 2)
         for _ in range(2):  # the second time what rounding left of the first
             vector[inner] -= solved(search.value_and_gradient(vector)[1][inner])
         value, gradient = search.value_and_gradient(vector)
         curvature = search.curvature_along(vector, directions[outer])
-        mixed = curvature[:, inner]
-        reduced = curvature[:, outer] - mixed @ solved(mixed.T)
+        mixed = np.swapaxes(curvature[:, inner], 0, 1)  # (rows, outer, columns)
+        moves = solved(mixed.reshape(len(inner), -1)).reshape(mixed.shape)
+        reduced = curvature[:, outer] - np.einsum("roc,rpc->op", mixed, moves)
         return _Point(value, gradient[outer], (reduced + reduced.T) / 2, vector)
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    """The direction of a vector; 0 of 0."""
+    return vector / (np.linalg.norm(vector) or 1.0)
 
 
 def _solver(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

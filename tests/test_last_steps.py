@@ -13,7 +13,7 @@ from icl.models.linear_block import LinearTransformerBlock
 from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
 from icl.theory import mlp_benefit as theory
-from icl.theory import one_step_gd, preconditioned_gd
+from icl.theory import preconditioned_gd
 from icl.theory.moments import label_unit
 
 STEEP = PromptLaw(20, np.diag([1.0, 0.5]), np.eye(2), np.full(2, 500.0), 0.3).with_labels_scaled(1 / 500)
@@ -43,7 +43,8 @@ def test_second_derivatives_are_autograd_s(rng, w1):
         return risk(EffectiveParameters(**whole).magnified(0.7)) / 0.7**2
 
     expected = torch.autograd.functional.hessian(at, torch.from_numpy(search.start)).numpy()
-    found, along = search.curvature(search.start), rng.standard_normal(len(search.start))
+    found = search.curvature_along(search.start, np.eye(len(search.start)))
+    along = rng.standard_normal(len(search.start))
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
     (seen,) = search.curvature_along(search.start, along[None])
     np.testing.assert_allclose(seen, expected @ along, rtol=1e-11, atol=1e-11)
@@ -68,7 +69,7 @@ def test_given_v_and_c_the_other_parts_are_the_best(rng):
     whole = _Search(law, random_parts(rng, 2), True, 0.7)
     reduced, read = _Reduced(whole), rng.standard_normal(3)
     at = reduced.at(read)
-    inner, free = reduced.inner, at.best.copy()
+    inner, free = reduced.inner.ravel(), at.best.copy()
 
     def of_inner(part):
         free[inner] = part
@@ -112,10 +113,25 @@ def test_a_minimum_that_has_settled_is_known_to_the_last_digit(rng, condition):
         assert off[1] < 1e-14 and off[0] > 1e-10, off
 
 
+def with_best_parts(law, c):
+    """Weights that read x and c y of an example, and make the best of it."""
+    start = EffectiveParameters.from_numpy(np.zeros(2), np.array([1.0, 0.0]), c, np.eye(2), np.zeros(2))
+    whole = _Search(law, start, False, 1.0)
+    return whole.weights_at(_Reduced(whole).at(_Reduced(whole).start).best)
+
+
 def test_what_settles_at_a_higher_risk_stays_where_it_was():
-    """On the way down from 0, where nothing is learned, the nearest point without a gradient is 0 again."""
+    """On the way down from c = 0, where labels are not read, the nearest point without a gradient is c = 0 again."""
     law = PromptLaw.isotropic(2, 5, 0.3)
-    start = EffectiveParameters.from_numpy(np.zeros(2), np.zeros(2), 0.1, 0.1 * np.eye(2), np.zeros(2))
+    start, least = with_best_parts(law, 0.02), theory.lsa_minimum(law).risk
+    assert 1.001 * least < search.exact_risk(law, start)
     end = settle(law, start, w1=False)
     assert search.exact_risk(law, end) == pytest.approx(search.exact_risk(law, start), rel=1e-14)
-    assert search.exact_risk(law, end) > 1.1 * one_step_gd.minimal_risk(2, 5, 0.3)
+
+
+def test_nearby_three_steps_are_enough():
+    """Only the direction of v and c counts: a step that lengthened them would change nothing."""
+    law = PromptLaw.isotropic(2, 5, 0.3)
+    near = with_best_parts(law, 0.2)
+    far = search.exact_risk(law, near)
+    assert search.exact_risk(law, settle(law, near, w1=False)) < far - 1e-3
