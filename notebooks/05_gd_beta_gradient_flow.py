@@ -39,8 +39,8 @@
 # %% tags=["hide-input"]
 import numpy as np
 from icl.chapters import begin
-from icl.chapters.gd_beta_gradient_flow import experiments as chapter
 from icl.chapters.gd_beta_gradient_flow import (
+    discrete,
     flow,
     flow_pictures,
     flow_structure,
@@ -48,6 +48,7 @@ from icl.chapters.gd_beta_gradient_flow import (
     proof_pictures,
     risk_ratios,
 )
+from icl.chapters.gd_beta_gradient_flow import experiments as chapter
 from icl.chapters.gd_beta_gradient_flow.explorable import explorable
 from icl.chapters.mlp_benefit.mean_task_laws import (
     isotropic_law,
@@ -1092,8 +1093,8 @@ ledger.figure(flow_pictures.overshoot(d, n, sigma2, beta_norm))
 _, N = moments(law, law.beta_star)
 blocks = 2 * pull(law, best), 2 * np.kron(law.H, N)
 curvature = max(np.linalg.eigvalsh(part)[-1] for part in blocks)
-stable = flow.largest_stable_step(law, stream("stable steps"))
-order = flow.first_order(law, *starts[0])
+stable = discrete.largest_stable_step(law, stream("stable steps"))
+order = discrete.first_order(law, *starts[0])
 
 # %% tags=["hide-input"]
 ledger.claims({
@@ -1102,10 +1103,10 @@ ledger.claims({
 })
 
 # %% tags=["hide-input", "remove-output"]
-rates = flow.sweep_rates(law, *starts[0])
-gd = flow.descend(law, "gd", rates, budget.steps, *starts[0])
-adam = flow.descend(law, "adam", rates, budget.steps, *starts[0])
-deviation = flow.deviation_from_flow(law, gd)
+rates = discrete.sweep_rates(law, *starts[0])
+gd = discrete.descend(law, "gd", rates, budget.steps, *starts[0])
+adam = discrete.descend(law, "adam", rates, budget.steps, *starts[0])
+deviation = discrete.deviation_from_flow(law, gd)
 ledger.figure(flow_pictures.steps(law, gd, adam, deviation, stable))
 
 # %% [markdown]

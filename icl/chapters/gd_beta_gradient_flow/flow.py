@@ -1,12 +1,8 @@
-"""Chapter 5, second half: the gradient flow on GD-β from many starts, and discrete steps beside it."""
-
-from dataclasses import dataclass
+"""Chapter 5, second half: the gradient flow on GD-β from many starts."""
 
 import numpy as np
 import torch
 
-from icl.chapters.gd_beta_gradient_flow.risk_ratios import log_slope
-from icl.estimates import Estimate
 from icl.models.exact_risk import ExactRisk
 from icl.models.gd_beta_model import effective
 from icl.prompts import PromptLaw
@@ -98,13 +94,13 @@ def largest_excess_ratio(law: PromptLaw, found: list[theory.Flow], *, speed: flo
 def slope(law: PromptLaw, beta, Gamma) -> tuple[np.ndarray, np.ndarray]:
     """The gradient of the transformer block's exact risk in beta (d,) and Gamma (d, d), by autograd."""
     point = torch.from_numpy(np.array(beta, dtype=float)), torch.from_numpy(np.array(Gamma, dtype=float))
-    by_beta, by_Gamma = torch.func.grad(_risk(law), argnums=(0, 1))(*point)
+    by_beta, by_Gamma = torch.func.grad(block_risk(law), argnums=(0, 1))(*point)
     return by_beta.numpy(), by_Gamma.numpy()
 
 
 def curvatures(law: PromptLaw, beta, Gamma) -> np.ndarray:
     """Eigenvalues of the Hessian of the block's exact risk in all entries of (beta, Gamma), ascending, by autograd."""
-    d, risk = law.d, _risk(law)
+    d, risk = law.d, block_risk(law)
     point = torch.from_numpy(np.r_[beta, np.ravel(Gamma)].astype(float))
     hessian = torch.autograd.functional.hessian(lambda vector: risk(vector[:d], vector[d:].reshape(d, d)), point)
     return eigenvalues(hessian.numpy())
@@ -146,96 +142,7 @@ def measured_tail_rate(law: PromptLaw, direction: np.ndarray, Gamma: np.ndarray,
     return float((levels[0] - levels[1]) / (leaves - enters))
 
 
-@dataclass(frozen=True)
-class Descent:
-    """L runs of an optimiser, one a learning rate: beta (K+1, L, d), Gamma (K+1, L, d, d) by step."""
-
-    learning_rates: np.ndarray
-    beta: np.ndarray
-    Gamma: np.ndarray
-
-    def excess(self, law: PromptLaw) -> np.ndarray:
-        """Excess risk, (K+1, L); infinite where a run has left the range of numbers."""
-        gone = ~(np.isfinite(self.beta).all(-1) & (np.abs(self.Gamma).max((-2, -1)) < 1e100))
-        beta = np.where(gone[..., None], 0.0, self.beta)
-        Gamma = np.where(gone[..., None, None], 0.0, self.Gamma)
-        return np.where(gone, np.inf, gd_beta.excess(law, beta, Gamma))
-
-
-OPTIMISERS = {"gd": torch.optim.SGD, "adam": torch.optim.Adam}
-
-
-def descend(law: PromptLaw, optimiser: str, learning_rates, steps: int, beta, Gamma) -> Descent:
-    """`steps` steps on the exact risk from (beta, Gamma) with autograd's gradients, every learning rate at once."""
-    count, risk = len(learning_rates), torch.func.vmap(_risk(law))
-    betas = [torch.tensor(beta, dtype=torch.float64, requires_grad=True) for _ in range(count)]
-    Gammas = [torch.tensor(Gamma, dtype=torch.float64, requires_grad=True) for _ in range(count)]
-    groups = [{"params": pair, "lr": float(rate)} for *pair, rate in zip(betas, Gammas, learning_rates, strict=True)]
-    method = OPTIMISERS[optimiser](groups)
-    path = [(np.stack([beta] * count), np.stack([Gamma] * count))]
-    for _ in range(steps):
-        method.zero_grad()
-        risk(torch.stack(betas), torch.stack(Gammas)).sum().backward()  # runs do not mix: one term each
-        method.step()
-        path.append(tuple(torch.stack(part).detach().numpy().copy() for part in (betas, Gammas)))
-    return Descent(np.asarray(learning_rates, dtype=float), *(np.stack(part) for part in zip(*path, strict=True)))
-
-
-def first_order(law: PromptLaw, beta, Gamma) -> Estimate:
-    """Order of GD's deviation from the flow in the learning rate: slope over T/50 … T/400 at a fixed time T."""
-    end = 3 / theory.fastest_rate(law, beta, Gamma)
-    flow = theory.integrate(law, beta, Gamma, [end])
-    counts, deviations = np.array([50, 100, 200, 400]), []
-    for steps in counts:
-        path = descend(law, "gd", [end / steps], int(steps), beta, Gamma)
-        apart = np.r_[path.beta[-1, 0] - flow.beta[0], (path.Gamma[-1, 0] - flow.Gamma[0]).ravel()]
-        deviations.append(Estimate(float(np.linalg.norm(apart)), 0.0, 1))
-    return log_slope(deviations, end / counts)
-
-
-def largest_stable_step(law: PromptLaw, rng: np.random.Generator, *, steps: int = 300) -> float:
-    """The learning rate above which GD runs away from the minimum, from 1e-4 beside it; found by three sweeps."""
-    beta = law.beta_star + 1e-4 * rng.standard_normal(law.d)
-    Gamma = gd_beta.optimal_gamma(law) + 1e-4 * rng.standard_normal((law.d, law.d))
-
-    def runs_away(rates):
-        excess = descend(law, "gd", rates, steps, beta, Gamma).excess(law)
-        return (excess[-1] > excess[2 * steps // 3]) & (excess[-1] > 1e-20) | ~np.isfinite(excess[-1])
-
-    low, high = 1e-4, 100.0
-    while runs_away([low])[0]:  # a mean task of some hundreds, say
-        low /= 1e3
-    while not runs_away([high])[0]:
-        high *= 1e3
-    for _ in range(3):
-        grid = np.geomspace(low, high, 40)
-        first = max(1, int(np.argmax(runs_away(grid))))
-        low, high = grid[first - 1], grid[first]
-    return float(np.sqrt(low * high))
-
-
-def sweep_rates(law: PromptLaw, beta, Gamma, count: int = 28) -> np.ndarray:
-    """Learning rates, (count,), from far below the curvature at the start to well above the one at the minimum."""
-    at_start = theory.fastest_rate(law, beta, Gamma)
-    at_minimum = theory.fastest_rate(law, law.beta_star, gd_beta.optimal_gamma(law))
-    return np.geomspace(0.02 / max(at_start, at_minimum), 6 / min(at_start, at_minimum), count)
-
-
-def deviation_from_flow(law: PromptLaw, path: Descent) -> np.ndarray:
-    """Largest distance between a run after k steps and the flow at time k·rate, over |start − minimum|, (L,)."""
-    b0, D0 = path.beta[0, 0] - law.beta_star, path.Gamma[0, 0] - gd_beta.optimal_gamma(law)
-    scale = np.sqrt((b0**2).sum() + (D0**2).sum())
-    worst = np.full(len(path.learning_rates), np.inf)
-    for k, rate in enumerate(path.learning_rates):
-        times = rate * np.arange(1, len(path.beta))
-        flow = theory.integrate(law, path.beta[0, k], path.Gamma[0, k], times, rtol=1e-9)
-        with np.errstate(over="ignore", invalid="ignore"):
-            apart = ((path.beta[1:, k] - flow.beta) ** 2).sum(1) + ((path.Gamma[1:, k] - flow.Gamma) ** 2).sum((1, 2))
-        if np.isfinite(apart).all():
-            worst[k] = np.sqrt(apart.max()) / scale
-    return worst
-
-
-def _risk(law):
+def block_risk(law: PromptLaw):
+    """The transformer block's exact risk as a function of beta (d,) and Gamma (d, d), torch tensors."""
     risk = ExactRisk(law)
     return lambda beta, Gamma: risk(effective(beta, Gamma))

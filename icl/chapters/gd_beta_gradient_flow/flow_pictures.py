@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl.chapters.gd_beta_gradient_flow.flow import Descent
+from icl.chapters.gd_beta_gradient_flow.discrete import Descent
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta, scalar_flow

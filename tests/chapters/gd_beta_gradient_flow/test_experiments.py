@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from icl.chapters import check_parameters
+from icl.chapters.gd_beta_gradient_flow import discrete
 from icl.chapters.gd_beta_gradient_flow import experiments as chapter
 from icl.chapters.gd_beta_gradient_flow import flow as flows
 from icl.chapters.gd_beta_gradient_flow import flow_structure as structure
@@ -218,15 +219,15 @@ def test_curvatures_and_tail_at_the_start_and_end():
 def test_discrete_steps_follow_the_flow_or_run_away():
     law = PromptLaw.isotropic(2, 7, 0.6, np.array([1.7, 0]))
     zero = np.zeros(2), np.zeros((2, 2))
-    assert flows.first_order(law, *zero).mean == pytest.approx(1, abs=0.1)
+    assert discrete.first_order(law, *zero).mean == pytest.approx(1, abs=0.1)
     curvature = theory.fastest_rate(law, law.beta_star, gd_beta.optimal_gamma(law))
-    assert flows.largest_stable_step(law, np.random.default_rng(14)) == pytest.approx(2 / curvature, rel=1e-2)
-    assert flows.deviation_from_flow(law, flows.descend(law, "gd", [0.001], 30, *zero))[0] < 0.01
-    assert np.isinf(flows.descend(law, "gd", [1e3], 30, *zero).excess(law)[-1, 0])
-    step = flows.descend(law, "gd", [0.01], 1, *zero)
+    assert discrete.largest_stable_step(law, np.random.default_rng(14)) == pytest.approx(2 / curvature, rel=1e-2)
+    assert discrete.deviation_from_flow(law, discrete.descend(law, "gd", [0.001], 30, *zero))[0] < 0.01
+    assert np.isinf(discrete.descend(law, "gd", [1e3], 30, *zero).excess(law)[-1, 0])
+    step = discrete.descend(law, "gd", [0.01], 1, *zero)
     speeds = theory.velocity(law, *zero)
     assert np.allclose(step.beta[1, 0], 0.01 * speeds[0]) and np.allclose(step.Gamma[1, 0], 0.01 * speeds[1])
-    adam = flows.descend(law, "adam", [0.05], 200, *zero)
+    adam = discrete.descend(law, "adam", [0.05], 200, *zero)
     assert adam.excess(law)[-1, 0] < 1e-3 * adam.excess(law)[0, 0]
 
 
@@ -247,11 +248,11 @@ def test_deviation_is_a_distance():
     """One step of GD at rate k beside the flow at time k, divided by the way from the start to the minimum."""
     law = PromptLaw.isotropic(2, 7, 0.6, np.array([1.7, 0]))
     zero = np.zeros(2), np.zeros((2, 2))
-    path, speeds = flows.descend(law, "gd", [0.05], 1, *zero), theory.velocity(law, *zero)
+    path, speeds = discrete.descend(law, "gd", [0.05], 1, *zero), theory.velocity(law, *zero)
     flow = theory.integrate(law, *zero, [0.05])
     apart = np.r_[0.05 * speeds[0] - flow.beta[0], (0.05 * speeds[1] - flow.Gamma[0]).ravel()]
     way = np.sqrt(1.7**2 + (gd_beta.optimal_gamma(law) ** 2).sum())
-    assert flows.deviation_from_flow(law, path)[0] == pytest.approx(np.linalg.norm(apart) / way, rel=1e-6)
+    assert discrete.deviation_from_flow(law, path)[0] == pytest.approx(np.linalg.norm(apart) / way, rel=1e-6)
 
 
 def test_the_sweep_of_rates_reaches_from_calm_to_unstable():
@@ -259,7 +260,7 @@ def test_the_sweep_of_rates_reaches_from_calm_to_unstable():
     zero = np.zeros(2), np.zeros((2, 2))
     at_start = theory.fastest_rate(law, *zero)
     at_minimum = theory.fastest_rate(law, law.beta_star, gd_beta.optimal_gamma(law))
-    swept = flows.sweep_rates(law, *zero, 5)
+    swept = discrete.sweep_rates(law, *zero, 5)
     assert at_start > 2 * at_minimum
     assert swept[[0, -1]] == pytest.approx([0.02 / at_start, 6 / at_minimum]) and len(swept) == 5
 
