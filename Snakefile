@@ -98,7 +98,7 @@ rule atlas_group:
     threads: 1
     priority: lambda wildcards: -int(wildcards.group)
     resources:
-        mem_mb=2000,
+        mem_mb=2500,
         runtime=30,
     shell:
         "exec env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1"
