@@ -143,8 +143,8 @@ class _Reduced:
         place = {name: np.arange(len(search.start))[where] for name, where in search.places.items()}
         self.outer = np.concatenate([place[name] for name in READ])
         # a row for each number that is read of a context, a column for each coordinate of the query
-        rows = [place[name].reshape(-1, search.dim) for name in search.free if name not in READ]
-        self.inner = np.vstack(rows)
+        self.inner = np.vstack([place[name].reshape(-1, search.dim) for name in search.free if name not in READ])
+        self.directions = np.eye(len(search.start))
         self.start = _unit(search.start[self.outer])  # twice v and c with half of V and u predict the same
         self._last = (None, None)
 
@@ -156,7 +156,7 @@ class _Reduced:
 
     def _point(self, read: np.ndarray) -> _Point:
         search, outer, inner = self.search, self.outer, self.inner
-        vector, directions = np.zeros_like(search.start), np.eye(len(search.start))
+        vector, directions = np.zeros_like(search.start), self.directions
         vector[outer] = read
         one = inner[:, 0]  # of the query's coordinates: to all others the curvature is the same
         # quadratic: differences of gradients are its curvature, whatever the step

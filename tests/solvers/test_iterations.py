@@ -10,12 +10,6 @@ from icl.solvers.prefixes import StepSizeWarning, decompose, least_squares
 from icl.validation import InputError
 
 
-@pytest.fixture
-def prompts(rng):
-    X = rng.standard_normal((4, 14, 5))
-    return X, np.einsum("btd,bd->bt", X, rng.standard_normal((4, 5))) + 0.2 * rng.standard_normal((4, 14))
-
-
 def test_conjugate_gradients_is_scipy_s(prompts):
     X, y = prompts
     found = all_prefixes(X, y, range(6), conjugate_gradients)

@@ -8,12 +8,6 @@ from icl.solvers.online import online_gradient_descent, online_weights
 from icl.validation import InputError
 
 
-@pytest.fixture
-def prompts(rng):
-    X = rng.standard_normal((4, 14, 5))
-    return X, np.einsum("btd,bd->bt", X, rng.standard_normal((4, 5))) + 0.2 * rng.standard_normal((4, 14))
-
-
 def test_online_gradient_descent_by_hand(prompts):
     X, y = prompts
     found = online_gradient_descent(X, y, [0.1, 0.02])

@@ -33,10 +33,10 @@ class Descent:
 def descend(law: PromptLaw, optimiser: str, learning_rates, steps: int, beta, Gamma) -> Descent:
     """`steps` steps of "gd" or "adam" on the exact risk from (beta, Gamma), autograd's gradients, all rates at once."""
     rates = np.asarray(learning_rates, dtype=float)
-    start = [torch.tensor(part, dtype=torch.float64).repeat(len(rates), *np.ndim(part) * [1]) for part in (beta, Gamma)]
-    points = [part.requires_grad_() for part in start]
+    start = [np.stack([part] * len(rates)).astype(float) for part in (beta, Gamma)]
+    points = [torch.tensor(part, requires_grad=True) for part in start]
     step, risk = {"gd": _gd, "adam": _adam}[optimiser](points, rates), torch.func.vmap(block_risk(law))
-    path = [[part.detach().numpy().copy() for part in points]]
+    path = [start]
     for _ in range(steps):
         step(torch.autograd.grad(risk(*points).sum(), points))  # runs do not mix: one term each
         path.append([part.detach().numpy().copy() for part in points])

@@ -52,9 +52,6 @@ BUDGETS = {
 }
 
 
-DRAWN = 5_000_000  # numbers at once
-
-
 def budget(parameters: Parameters) -> Budget:
     """The profile's budget."""
     return BUDGETS[parameters.profile]
@@ -103,12 +100,7 @@ def farther(law: PromptLaw, penalties: tuple[float, float, float], P: int, rng: 
 
     `penalties` are the model's own, b and c; ten queries a prompt.
     """
-    most = max(1, DRAWN // ((law.n + 10) * (law.d + 1)))
-    sizes = np.diff(np.r_[0:P:most, P])
-    return np.concatenate([_farther(Queries.draw(law, rng, int(size), 10), penalties) for size in sizes])
-
-
-def _farther(questions: Queries, penalties: tuple[float, float, float]) -> np.ndarray:
+    questions = Queries.draw(law, rng, P, 10)
     X, y, asked = questions.arguments
     answers = lambda w: (asked @ w[..., None])[..., 0]
     own = answers(linear.ridge(X, np.round(y), penalties[0]))
