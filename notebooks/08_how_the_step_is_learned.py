@@ -130,8 +130,10 @@ def apart(law):
     H, (HPH, N, _) = law.H, moments(law)
 
     def velocity(v, Q, K):
-        G, w = HPH - H @ product(v, Q, K) @ N, v[:, None, None]
-        return (Q * (K @ G.T)).sum((1, 2)), w * (K @ G.T), w * (Q @ G)
+        G, w = HPH - H @ product(v, Q, K) @ N, v[..., None, None]
+        G = G[..., None, :, :]  # the same one for every head
+        KG, QG = K @ G.mT, Q @ G
+        return (Q * KG).sum((-2, -1)), w * KG, w * QG
 
     return velocity
 
@@ -191,8 +193,13 @@ def stairs(law, one=1):
 def merged(law):
     """The flow of v () and U (d, d)."""
     H, (HPH, N, _) = law.H, moments(law)
-    G = lambda Gamma: HPH - H @ Gamma @ N
-    return lambda v, U: ((U * G(v * U)).sum(), v * G(v * U))
+
+    def velocity(v, U):
+        v = v[..., None, None]
+        G = HPH - H @ (v * U) @ N
+        return (U * G).sum((-2, -1)), v * G
+
+    return velocity
 
 
 white, root_d = chapter.diagonal_law(np.ones(small), n, sigma2), small**0.5
@@ -212,7 +219,8 @@ length = lambda v, U: np.linalg.norm(v[..., None, None] * U, axis=(-2, -1))
 
 # %% tags=["hide-input"]
 curve = lambda c: np.abs(length(*fall.parts) - logistic(c, s0, fall.times))
-size, of_matrix = lambda at: length(*at), lambda at: risk(law, at[0] * at[1])
+size = lambda at: length(*at)
+of_matrix = lambda at: risk(law, at[0][..., None, None] * at[1])
 seen = [chapter.crossing(f, size, root_d / c / 2) for f in (fall, other)]
 counts, ends = chapter.drops(law, merged(law), of_matrix, stream)
 h = spectra["chapter"]
@@ -292,7 +300,7 @@ a0 = 0.01 * alpha.min()
 climb_times = (F(2 ** (-1 / 3)) - F(a0 / alpha)) / (lam**2 * alpha)
 start = a0 * np.ones(small), *2 * [a0 * np.eye(small)[:, None]]
 climb = chapter.follow(apart(law), start, 1.5 * climb_times[-1], rtol=1e-10)
-share = lambda i: lambda parts: product(*parts)[i, i] / alpha[i] ** 3
+share = lambda i: lambda parts: product(*parts)[..., i, i] / alpha[i] ** 3
 seen_times = [chapter.crossing(climb, share(i), 0.5) for i in range(small)]
 few_lam = chapter.spectra(min(small, 3), 1.0)["chapter"]
 few, rng = chapter.diagonal_law(few_lam, n, sigma2), stream("resting points")
@@ -346,7 +354,9 @@ both_at = lambda Gamma: (risk(law, Gamma), 2 * (law.H @ Gamma @ N - HPH))
 least, paths = [risk(law, np.zeros((small, small)))], {}
 for R in range(1, small + 1):
     rng = stream("rank", R)
-    least.append(searches.least_of_rank(both_at, small, R, 10, rng))
+    least.append(
+        searches.least_of_rank(both_at, small, R, budget.restarts // 4, rng)
+    )
     start = chapter.small_heads(law, 1, R, 0.01, rng)
     paths[R] = chapter.follow(apart(law), start, chapter.horizon(law, 0.01))
 

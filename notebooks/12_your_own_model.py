@@ -238,13 +238,15 @@ ledger.claims({
 
 # %%
 penalties = (sigma2, sigma2, sigma2 + 1)  # the model's, and the two rows'
-Delta = chapter.farther(law, penalties, 20_000, stream("difference"))
+Delta = chapter.farther(
+    law, penalties, budget.differences, stream("difference")
+)
 N = np.ceil((5 + 1.2816) ** 2 * Delta.var() / Delta.mean() ** 2)
 N = int(np.clip(N, 2, 10_000))
 rng = stream("power")
 tables = [
     chapter.farther(law, penalties, N, rng)
-    for _ in range(chapter.worth(law, N, budget.repeats))
+    for _ in range(chapter.worth(law, N, budget))
 ]
 nearer = np.sign(Delta.mean())  # with n ≫ d rounding acts as a penalty
 told = [nearer * D.mean() > 5 * D.std(ddof=1) / np.sqrt(N) for D in tables]

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from scipy.optimize import least_squares, minimize
 
-from icl.chapters.how_the_step_is_learned.experiments import Parts, Velocity, unit
+from icl.chapters.how_the_step_is_learned.experiments import Joined, Parts, Velocity, unit
 from icl.estimates import Estimate, monte_carlo
 from icl.models.exact_risk import ExactRisk
 from icl.models.gd_beta_model import effective
@@ -61,15 +61,16 @@ def resting_points(velocity: Velocity, law: PromptLaw, count: int, rng: np.rando
     where the velocity is below 1e-12 of its size at the start.
     """
     d, alpha, found = law.d, unit(law), []
-    shapes, cuts = [(d,), (d, 1, d), (d, 1, d)], [d, d + d * d]
-    split = lambda state: [part.reshape(shape) for part, shape in zip(np.split(state, cuts), shapes, strict=True)]
-    field = lambda state: np.concatenate([part.ravel() for part in velocity(*split(state))])
+    heads = np.zeros(d), *np.zeros((2, d, 1, d))
+    joined = Joined(heads)
+    field = lambda state: joined.join(velocity(*joined.split(state)))
+    derivative = lambda state: joined.jacobian(velocity, state)
     for k in range(count):
         alive = (rng.permutation(d) <= k % d).astype(float)
         start = np.concatenate([
             alpha * alive * rng.standard_normal(d), *(alpha * np.repeat(alive, d) * rng.standard_normal((2, d * d)))
         ])  # fmt: skip
-        end = least_squares(field, start, xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=300)
+        end = least_squares(field, start, jac=derivative, xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=300)
         if np.abs(end.fun).max() <= 1e-12 * np.abs(field(start)).max():
-            found.append(tuple(split(end.x)))
+            found.append(joined.split(end.x))
     return found

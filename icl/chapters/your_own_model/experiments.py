@@ -42,13 +42,14 @@ class Budget:
     off_law: int
     repeats: int
     every: int = 1  # of the counted models one in so many
+    differences: int = 20_000  # prompts from which the number that tells two algorithms apart is reckoned
 
 
 BUDGETS = {
     "quick": Budget(1000, 200, 300, 400),
     "standard": Budget(10_000, 1000, 3000, 2000),
     "paper": Budget(100_000, 10_000, 30_000, 10_000),
-    "claims": Budget(200, 100, 100, 200, every=8),
+    "claims": Budget(200, 100, 100, 200, every=8, differences=5000),
 }
 
 
@@ -109,12 +110,13 @@ def farther(law: PromptLaw, penalties: tuple[float, float, float], P: int, rng: 
     return farness(((own - far) ** 2).mean(1), size) - farness(((own - near) ** 2).mean(1), size)
 
 
-def worth(law: PromptLaw, prompts: int, repeats: int) -> int:
-    """How often to draw tables of so many prompts: `repeats` times, but less often where one takes seconds.
+def worth(law: PromptLaw, prompts: int, budget: Budget) -> int:
+    """How often to draw tables of so many prompts: as the budget says, but less often where one takes seconds.
 
     At MOST prompts no table is long enough to tell, and one will do.
     """
-    return 1 if prompts >= MOST else int(np.clip(4e8 / (prompts * law.n * law.d), 20, repeats))
+    affordable = 20_000 * budget.differences / (prompts * law.n * law.d)
+    return 1 if prompts >= MOST else int(np.clip(affordable, 20, budget.repeats))
 
 
 def detected(told: list[bool], prompts: int, differences: np.ndarray) -> Estimate | NotRun:

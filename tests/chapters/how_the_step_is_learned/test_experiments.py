@@ -24,7 +24,7 @@ def product(v, Q, K):
 
 
 def risk_of(law):
-    return lambda parts: float(gd_beta.risk(law, np.zeros(law.d), product(*parts)))
+    return lambda parts: gd_beta.risk(law, np.zeros(law.d), product(*parts))
 
 
 def apart(law):
@@ -33,9 +33,9 @@ def apart(law):
     def velocity(v, Q, K):
         G = law.H @ law.Psi @ law.H - law.H @ product(v, Q, K) @ N
         return (
-            np.einsum("mri,ij,mrj->m", Q, G, K),
-            np.einsum("m,ij,mrj->mri", v, G, K),
-            np.einsum("m,ji,mrj->mri", v, G, Q),
+            np.einsum("...mri,...ij,...mrj->...m", Q, G, K),
+            np.einsum("...m,...ij,...mrj->...mri", v, G, K),
+            np.einsum("...m,...ji,...mrj->...mri", v, G, Q),
         )
 
     return velocity
@@ -45,7 +45,7 @@ def come_down(law, start, rng, heads, rank=1):
     path = experiments.follow(
         apart(law), experiments.small_heads(law, heads, rank, start, rng), experiments.horizon(law, start)
     )
-    risks = np.array([risk_of(law)(path.at(k)) for k in range(len(path.times))])
+    risks = risk_of(law)(path.parts)
     return path, risks, experiments.stops(risks, path.speed)
 
 
@@ -84,7 +84,7 @@ def test_the_flow_rests_on_the_stairs_in_any_basis(rng):
     v, Q, K = experiments.small_heads(LAW, 4, 1, experiments.START, rng)
     start = v, Q @ turn.T, K @ turn.T
     path = experiments.follow(apart(turned), start, experiments.horizon(LAW, experiments.START))
-    risks = np.array([risk_of(turned)(path.at(k)) for k in range(len(path.times))])
+    risks = risk_of(turned)(path.parts)
     found = risks[experiments.stops(risks, path.speed)]
     assert experiments.missed(found, STAIRS) < 1e-8
 
@@ -97,10 +97,11 @@ def test_a_merged_matrix_rests_nowhere_between():
     _, N, _ = gd_beta.second_moments(LAW, np.zeros(3))
 
     def velocity(v, U):
+        v = v[..., None, None]
         G = LAW.H @ LAW.H - LAW.H @ (v * U) @ N
-        return (U * G).sum(), v * G
+        return (U * G).sum((-2, -1)), v * G
 
-    value = lambda at: float(gd_beta.risk(LAW, np.zeros(3), at[0] * at[1]))
+    value = lambda at: gd_beta.risk(LAW, np.zeros(3), at[0][..., None, None] * at[1])
     counts, ends = experiments.drops(LAW, velocity, value, Streams("a", 1))
     assert counts == [0, 0, 0] and np.allclose(ends, STAIRS[-1], rtol=1e-9)
 
@@ -119,7 +120,7 @@ def test_stops_of_a_made_up_descent():
 
 def test_crossings_of_a_known_flow(monkeypatch):
     path = experiments.follow(lambda x: (-x,), (np.array([1.0, 2.0]),), 5.0, rtol=1e-11)
-    first = lambda parts: parts[0][0]
+    first = lambda parts: parts[0][..., 0]
     assert experiments.crossing(path, first, 0.5) == pytest.approx(np.log(2), rel=1e-8)
     assert np.isnan(experiments.crossing(path, first, 2.0))
     times, values = experiments.sampled(path, first, np.array([1.0, 5.0, 9.0]))
@@ -127,6 +128,16 @@ def test_crossings_of_a_known_flow(monkeypatch):
     monkeypatch.setattr(experiments, "_MOST_EVALUATIONS", 3000)
     with pytest.raises(InputError, match="could not be followed"):
         experiments.follow(lambda x: (x**2,), (np.array([1.0]),), 5.0)
+
+
+def test_the_derivative_of_a_velocity_is_exact(rng):
+    parts = rng.standard_normal(4), *rng.standard_normal((2, 4, 1, 3))
+    joined = experiments.Joined(parts)
+    state, step = joined.join(parts), 1e-5 * rng.standard_normal(28)
+    np.testing.assert_array_equal(joined.split(state)[2], parts[2])
+    ahead, behind = (joined.join(apart(LAW)(*joined.split(state + sign * step))) for sign in (1, -1))
+    found = joined.jacobian(apart(LAW), state) @ step
+    np.testing.assert_allclose(found, (ahead - behind) / 2, rtol=1e-6, atol=1e-13)
 
 
 def test_last_move_and_slopes():
