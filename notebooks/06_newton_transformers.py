@@ -445,8 +445,9 @@ def distance(start, k, sizes):
 
 eta = 1 / top
 size = eta[..., 0]  # from α = η², √α = η
-equal = max(distance(eta * identity, k, [size] * 2**k) for k in range(11))
-in_turn = max(distance(eta**2 * S, k, [size, -size] * 2**k) for k in range(11))
+ks = range(chapter.EQUAL_STEPS + 1)
+equal = max(distance(eta * identity, k, [size] * 2**k) for k in ks)
+in_turn = max(distance(eta**2 * S, k, [size, -size] * 2**k) for k in ks)
 linear = distance(eta * identity, 6, [size] * (2 * 6))
 all_down = distance(eta**2 * S, 6, [size] * 2**7)
 

@@ -514,8 +514,8 @@ ledger.claims({
 
 # %%
 sequences = solver_comparison.sequences(parameters, 64, stream("64 sequences"))
-between_codes, step_apart = solver_comparison.disagreement(sequences, 8)
-from_cg = solver_comparison.distance_from_conjugate_gradients(sequences, 3)
+between_codes, step_apart = solver_comparison.disagreement(sequences)
+from_cg = solver_comparison.distance_from_conjugate_gradients(sequences)
 
 # %% tags=["hide-input"]
 ledger.claims({

@@ -1,19 +1,25 @@
 """Break it: how far along each parameter a chapter's claims hold, and where each first fails or is not decided.
 
-From the defaults a parameter is doubled, or halved, past its declared range and past all reason, until a claim no
-longer holds; bisection then says where. Each problem has a process of its own, which may take so much time and memory.
+From the defaults a parameter grows, or shrinks, past its declared range and past all reason, until a claim no longer
+holds: a whole number twofold, another tenfold. Bisection then says where. What a chapter checks up to so many steps or
+sizes, `[horizons]` of its chapter.toml, is doubled once. Each problem has a process of its own, which may take so much
+time and memory.
 """
 
 import ast
 import csv
+import importlib
 import io
 import math
 import multiprocessing
 import resource
+import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
+import numpy as np
 from pydantic import create_model
 
 from icl.chapters import CHAPTERS, check_chapter, check_parameters
@@ -24,9 +30,11 @@ from press.atlas import points
 from press.atlas.point import decide, statements
 from press.atlas.threads import one_thread
 
-SECONDS, MEMORY = 30, 4 << 30  # of processor time and bytes that one problem may take
+SECONDS, MEMORY = 20, 4 << 30  # of processor time and bytes that one problem may take
+PATIENT = 6  # times as long may one with a doubled horizon take
 FARTHEST = 1e12  # where a parameter that breaks nothing is left alone; its inverse below
-NEAR = 1.5  # ratio within which an edge is told
+NEAR = 1.5  # ratio within which an edge is told; of a whole number that a claim fails at the edge itself
+TWICE = "twice"  # the direction of a horizon: 1 for the chapter's own, 2 for the doubled one
 _BEYOND = "the problem takes more than its time or memory"
 Answers = dict[str, str]  # claim → "" where it holds, else what it says instead
 
@@ -58,14 +66,14 @@ def edges(chapter: str, name: str, up: bool, answer: Callable[[float], Answers])
     broke: dict[str, float] = {}
     value = start
     while len(broke) < len(held):
-        value = 2 * value if up else value // 2 if whole else value / 2
+        value = _farther(value, up, whole)
         if value > FARTHEST or value < (1 if whole else 1 / FARTHEST):
             break
         found = at(value)
         for id in held.keys() - broke.keys():
             (broke if found.get(id, _BEYOND) else held)[id] = value
     for id, bad in broke.items():
-        while not _near(held[id], bad, whole):
+        while not _near(held[id], bad, whole and id in at(bad)):
             middle = (held[id] + bad) // 2 if whole else math.sqrt(held[id] * bad)
             if at(middle).get(id, _BEYOND):
                 bad = middle
@@ -93,7 +101,26 @@ def find(chapter: str, path: Path) -> Path:
             if not any((edge.parameter, edge.direction) == (name, "up" if up else "down") for edge in found):
                 found += edges(chapter, name, up, lambda value, name=name: apart(chapter, {name: value}))
                 write(path, found)
+    for name in horizons(chapter):
+        if not any(edge.parameter == name for edge in found):
+            found += doubled(chapter, name)
+            write(path, found)
     return path
+
+
+def horizons(chapter: str) -> dict[str, str]:
+    """What the chapter's claims are checked up to: constants, MODULE.NAME of its folder, and what they are in words."""
+    return tomllib.loads((CHAPTERS[chapter].folder / "chapter.toml").read_text(encoding="utf-8")).get("horizons", {})
+
+
+def doubled(chapter: str, name: str) -> list[Edge]:
+    """Which claims, of those that hold, still do with a horizon twice as far."""
+    now, then = (apart(chapter, {}, constants, PATIENT * SECONDS) for constants in ((), (name,)))
+    kept = [id for id, said in now.items() if not said]
+    holds = {id: not then.get(id, _BEYOND) for id in kept}
+    return [
+        Edge(chapter, id, name, TWICE, 1 + holds[id], None if holds[id] else 2, then.get(id, _BEYOND)) for id in kept
+    ]
 
 
 def write(path: Path, found: list[Edge]) -> None:
@@ -112,10 +139,15 @@ def read(path: Path) -> list[Edge]:
     return [Edge(**row | {"held": float(row["held"]), "broke": number(row["broke"])}) for row in rows]
 
 
-def apart(chapter: str, changed: dict[str, float]) -> Answers:
-    """What a chapter's claims say at the defaults but for `changed`, in any range, in a process with limits."""
+def apart(chapter: str, changed: dict[str, float], twice: tuple[str, ...] = (), seconds: int | None = None) -> Answers:
+    """What a chapter's claims say at the defaults but for `changed`, in any range, in a process with limits.
+
+    twice : constants of the chapter's modules that are doubled; seconds : SECONDS otherwise.
+    """
     ours, theirs = multiprocessing.get_context("fork").Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_limited, args=(theirs, chapter, changed))
+    process = multiprocessing.get_context("fork").Process(
+        target=_limited, args=(theirs, chapter, changed, twice, SECONDS if seconds is None else seconds)
+    )
     process.start()
     theirs.close()
     try:
@@ -133,11 +165,13 @@ def unbounded(chapter: str) -> type[Parameters]:
                         **{name: (field.annotation, field.default) for name, field in free.items()})  # fmt: skip
 
 
-def _limited(pipe, chapter: str, changed: dict[str, float]) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+def _limited(pipe, chapter: str, changed: dict[str, float], twice: tuple[str, ...], seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     CHAPTERS[chapter] = replace(CHAPTERS[chapter], schema=unbounded(chapter))
     try:
+        for name in twice:
+            _double(chapter, name)
         with one_thread():
             found = decide(chapter, check_parameters(chapter, profile=CLAIMS, **changed))
         said = {claim.id: "" if claim.verdict in (HOLDS, UNDECIDED) else claim.reason or claim.verdict
@@ -147,5 +181,22 @@ def _limited(pipe, chapter: str, changed: dict[str, float]) -> None:
         pipe.send(dict.fromkeys(CHAPTERS[chapter].claims, str(error) or type(error).__name__))
 
 
-def _near(held: float, broke: float, whole: bool) -> bool:
-    return abs(held - broke) <= 1 if whole else max(held, broke) <= NEAR * min(held, broke)
+def _double(chapter: str, name: str) -> None:
+    """Double a constant, whatever it is made of, wherever the chapter's modules hold it."""
+    where, _, constant = name.partition(".")
+    folder = f"icl.chapters.{CHAPTERS[chapter].folder.name}"
+    before = getattr(importlib.import_module(f"{folder}.{where}"), constant)
+    times_two = lambda part: 2 * part if isinstance(part, int | float | np.ndarray) else tuple(map(times_two, part))
+    for module in [module for key, module in sys.modules.items() if key.startswith(folder)]:
+        if getattr(module, constant, None) is before:
+            setattr(module, constant, times_two(before))
+
+
+def _farther(value: float, up: bool, whole: bool) -> float:
+    if whole:
+        return 2 * value if up else value // 2
+    return 10 * value if up else value / 10
+
+
+def _near(held: float, broke: float, exactly: bool) -> bool:
+    return abs(held - broke) <= 1 or not exactly and max(held, broke) <= NEAR * min(held, broke)

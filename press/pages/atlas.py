@@ -33,6 +33,7 @@ def pages(atlas: Atlas, tree) -> dict[str, str]:
         "atlas_errors": f"```{{raw}} html\n<figure>{drawn}<figcaption><p>{said}</p></figcaption></figure>\n```\n",
         "atlas_failing": failing(atlas),
         "atlas_edges": breaking(atlas),
+        "atlas_horizons": farther(atlas),
     }
 
 
@@ -102,7 +103,7 @@ def errors(atlas: Atlas) -> tuple[Figure, str]:
 def breaking(atlas: Atlas) -> str:
     """A row for each chapter, parameter and direction: the claim that breaks first, where, and what it says then."""
     ways: dict[tuple[str, str, str], list[edges.Edge]] = {}
-    for edge in atlas.edges:
+    for edge in (edge for edge in atlas.edges if edge.direction != edges.TWICE):
         ways.setdefault((edge.chapter, edge.parameter, edge.direction), []).append(edge)
     if not ways:
         return "No edges are known yet.\n"
@@ -110,14 +111,31 @@ def breaking(atlas: Atlas) -> str:
     for (chapter, name, direction), found in ways.items():
         broken = [edge for edge in found if edge.broke is not None]
         first = min(broken, key=lambda edge: edge.broke if direction == "up" else -edge.broke, default=None)
-        told = (
-            f"`{first.claim}` | {first.broke:.4g} | {html.escape(first.why).replace('|', '&#124;')}"
-            if first
-            else "none | |"
-        )
+        told = f"`{first.claim}` | {first.broke:.4g} | {_in_cell(first.why)}" if first else "none | |"
         held = f"{(first or min(found, key=lambda edge: edge.held)).held:.4g}"
         rows.append(f"| {CHAPTERS[chapter].number} | `{name}` {direction} | {held} | {told} |")
     return "\n".join(rows) + "\n"
+
+
+def farther(atlas: Atlas) -> str:
+    """A row for each horizon, the examples of a prompt among them: how many claims hold twice as far, and which not."""
+    rows = ["| chapter | checked up to | twice as far hold | these do not |", "|---|---|--:|---|"]
+    for chapter in atlas.lines:
+        own = [edge for edge in atlas.edges if edge.chapter == chapter]
+        fields, known = CHAPTERS[chapter].schema.model_fields, edges.horizons(chapter)
+        n = fields["n"].default if "n" in fields else None
+        ways = [(f"n = {n} examples", "n", "up", n)] if n else []
+        for words, name, direction, end in [*ways, *((words, name, edges.TWICE, 1) for name, words in known.items())]:
+            found = [edge for edge in own if (edge.parameter, edge.direction) == (name, direction)]
+            lost = [edge for edge in found if edge.broke is not None and edge.broke <= 2 * end]
+            why = {edge.claim: atlas.reasons.get(f"{edge.claim}, twice as far", edge.why) for edge in lost}
+            told = "; ".join(f"`{id}`: {_in_cell(said)}" for id, said in why.items())
+            if len(lost) == len(found) > 1 and len({edge.why for edge in lost}) == 1:
+                told = f"all: {_in_cell(lost[0].why)}"
+            if found:
+                shown = f"{len(found) - len(lost)} of {len(found)}"
+                rows.append(f"| {CHAPTERS[chapter].number} | {_in_cell(words)} | {shown} | {told} |")
+    return "\n".join(rows) + "\n" if len(rows) > 2 else "No horizon has been doubled yet.\n"
 
 
 def failing(atlas: Atlas) -> str:
@@ -147,6 +165,11 @@ def _wrong(atlas: Atlas, chapter: str, id: str, found: list[Line]) -> str:
         f"{html.escape(why)}</summary>"
         f"<ul>{''.join(rows)}</ul></details>"
     )
+
+
+def _in_cell(text: str) -> str:
+    """Words as a cell of a table."""
+    return html.escape(text).replace("|", "&#124;")
 
 
 def _free(line: Line, entry: dict) -> bool:

@@ -13,6 +13,7 @@ from icl.solvers.prefixes import StepSizeWarning
 
 RUN_D = 8  # iterations of whole matrices, tens of thousands of them, are run at this many covariates at most
 EPS = 1e-8
+EQUAL_STEPS = 10  # of Newton's method at most are compared with 2^k steps of gradient descent
 RUN_KAPPA = 1e4  # and at this condition number at most: beyond, rounding in M_k spoils the last of EPS
 KAPPAS = (2, 5, 10, 30, 100, 300, 1000, 3000, 10_000)
 

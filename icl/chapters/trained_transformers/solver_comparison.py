@@ -11,6 +11,8 @@ from icl.solvers import iterations, prefixes
 
 PREFIX_D, PREFIX_N = 20, 60  # all prefixes are solved at this many covariates and examples at most
 MOST_STEPS = 1000
+COMPARED_STEPS = 8  # of all prefixes at once and of the iterations as written
+CONJUGATE_STEPS = 3  # of BFGS and L-BFGS beside conjugate gradients
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,10 @@ def sequences(parameters: Parameters, tasks: int, rng: np.random.Generator) -> S
     return Sequences(X, np.concatenate([batch.y, batch.y_query[:, None]], 1), parameters.sigma2)
 
 
-def disagreement(data: Sequences, k: int) -> tuple[float, float]:
-    """Newton to k steps and GD to 2^k, closed forms against recursions: largest difference over the largest size; and
-    the same of closed forms that are a step ahead."""
+def disagreement(data: Sequences) -> tuple[float, float]:
+    """Newton to k = COMPARED_STEPS steps and GD to 2^k, closed forms against recursions: largest difference over the
+    largest size; and the same of closed forms that are a step ahead."""
+    k = COMPARED_STEPS
     found = prefixes.decompose(data.X, data.y)
     pairs = (
         (prefixes.newton(found, range(k + 2)), iterations.newton(), range(k + 1)),
@@ -51,13 +54,14 @@ def disagreement(data: Sequences, k: int) -> tuple[float, float]:
     return tuple(np.max(off, axis=0))
 
 
-def distance_from_conjugate_gradients(data: Sequences, steps: int) -> dict[str, float]:
+def distance_from_conjugate_gradients(data: Sequences) -> dict[str, float]:
     """Largest difference of BFGS's and L-BFGS's predictions from those of CG, over the largest, by line search."""
-    expected = iterations.all_prefixes(data.X, data.y, range(steps + 1), iterations.conjugate_gradients)
+    steps = range(CONJUGATE_STEPS + 1)
+    expected = iterations.all_prefixes(data.X, data.y, steps, iterations.conjugate_gradients)
     found = {}
     for search in ("exact", "backtracking"):
         runs = [
-            iterations.all_prefixes(data.X, data.y, range(steps + 1), method)
+            iterations.all_prefixes(data.X, data.y, steps, method)
             for method in (iterations.bfgs(search), iterations.lbfgs(search=search))
         ]
         found[search] = max(float(np.abs(run - expected).max() / np.abs(expected).max()) for run in runs)

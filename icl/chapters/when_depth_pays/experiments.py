@@ -12,6 +12,7 @@ from icl.parameters import Parameters
 from icl.prompts import Prompts
 from icl.theory import when_depth_pays as theory
 
+MOST_LAYERS = 12  # for which steps and bounds are looked at
 MOST_SAMPLED = 6  # covariates, where matrices are fitted on sampled rotations
 Sampler = Callable[[int], Prompts]
 
@@ -112,12 +113,12 @@ def descend_over_steps(eigenvalues: np.ndarray, layers: int, starts: int, rng: n
     return 2 * min(end.cost for end in ends)
 
 
-def worst_over_depths(eigenvalues: np.ndarray, most: int = 12) -> tuple[float, float]:
-    """Over 1 to `most` layers: the largest of 1/(aλ_max) and aλ_min over the steps a, and of excess over its bound.
+def worst_over_depths(eigenvalues: np.ndarray) -> tuple[float, float]:
+    """Over 1 to MOST_LAYERS layers: largest of 1/(aλ_max) and aλ_min over the steps a, and of excess over its bound.
 
     eigenvalues : (d,).
     """
-    depths = range(1, most + 1)
+    depths = range(1, MOST_LAYERS + 1)
     steps = [theory.free_steps(eigenvalues, L) for L in depths]
     ends = [max(1 / (eigenvalues.max() * a.min()), eigenvalues.min() * a.max()) for a in steps]
     pairs = [(theory.least_excess(eigenvalues, L), theory.chebyshev_bound(eigenvalues, L)) for L in depths]

@@ -13,9 +13,9 @@ def test_solvers_section(rng):
     p = parameters(d=3, n=9, condition=4.0, sigma2=0.1)
     data = solver_comparison.sequences(p, 30, rng)
     assert data.X.shape == (30, 10, 3) and data.n == 9
-    same, step_apart = solver_comparison.disagreement(data, 5)
+    same, step_apart = solver_comparison.disagreement(data)
     assert same < 1e-12 < 0.01 < step_apart
-    found = solver_comparison.distance_from_conjugate_gradients(data, 3)
+    found = solver_comparison.distance_from_conjugate_gradients(data)
     assert found["exact"] < 1e-8 < 0.01 < found["backtracking"]
     errors = solver_comparison.errors(data)
     least = errors["least_squares"][1].mean[0]

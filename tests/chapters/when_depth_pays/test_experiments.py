@@ -64,9 +64,10 @@ def test_what_float64_cannot_hold():
     assert "float64" in chapter.too_steep(theory.spectrum(7, 1e6), 6).reason
 
 
-def test_the_worst_over_depths():
+def test_the_worst_over_depths(monkeypatch):
+    monkeypatch.setattr(chapter, "MOST_LAYERS", 4)
     lam = theory.spectrum(6, 70)
-    ends, above = chapter.worst_over_depths(lam, 4)
+    ends, above = chapter.worst_over_depths(lam)
     steps = [theory.free_steps(lam, L) for L in range(1, 5)]
     assert ends == pytest.approx(max(max(1 / lam.max() / a.min(), lam.min() * a.max()) for a in steps))
     ratios = [theory.least_excess(lam, L) / theory.chebyshev_bound(lam, L) for L in range(1, 5)]
