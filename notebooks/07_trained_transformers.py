@@ -988,7 +988,7 @@ ledger.claims({
 })
 
 # %% [markdown]
-# With condition number 100 {glue:text}`six_ill_error:.4f` of the error of answering 0 is left after forty examples, where least squares makes none, and here too gradient
+# After forty examples the one trained with condition number 100 still makes {glue:text}`six_ill_error:.4f` of the error of answering 0, where least squares makes none, and here too gradient
 # descent at its best step count is the more similar, by {glue:text}`six_ill_behind:.4f` ± {glue:text}`newton.ill_conditioned_d20.stderr:.4f`. Over all positions the last layer
 # errs like Newton after {glue:text}`six_ill_newton:.1f` steps and like gradient descent after {glue:text}`six_ill_gd:.0f`. With noise the Newton step count does grow
 # along a straight line, with R² {glue:text}`newton.noisy_d20.measured:.3f` ± {glue:text}`newton.noisy_d20.stderr:.3f`. After forty examples that model's error, less the noise's

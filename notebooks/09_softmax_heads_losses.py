@@ -248,7 +248,7 @@ cross_entropy = other_losses.logit_loss(logit, 3, 10)  # log 2 at eta = 0
 print(f"steps {absolute:.4f}, {logit:.4f}; cross-entropy {cross_entropy:.4f}")
 
 # %% tags=["hide-input"]
-steps = losses.losses_on_prompts(small, ten, stream)
+steps = losses.losses_on_prompts(small, ten, budget.losses, stream)
 learned = fits.steps_learned(small, ten, stream)
 ledger.claims({
     "losses.absolute_step": (absolute, steps["absolute"], squared),

@@ -1,7 +1,7 @@
 """Chapter 9's experiments on random prompts: whole forward passes beside the closed forms."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,13 +27,14 @@ class Budget:
     fitted: int  # prompts that softmax heads are fitted to
     iterations: int  # of those fits
     deep: int  # prompts that a deep stack is fitted to
+    losses: int = 400_000  # prompts on which steps are best for another loss
 
 
 BUDGETS = {
     "quick": Budget(200_000, 8000, 90, 20_000),
     "standard": Budget(2_000_000, 60_000, 200, 100_000),
     "paper": Budget(10_000_000, 300_000, 400, 400_000),
-    "claims": Budget(20_000, 2000, 40, 4000),
+    "claims": Budget(20_000, 2000, 40, 4000, losses=40_000),
 }
 
 
@@ -41,7 +42,7 @@ def budget(parameters: Parameters) -> Budget:
     """The profile's budget, with fewer Monte-Carlo prompts where one prompt is large (their errors then grow)."""
     full = BUDGETS[parameters.profile]
     affordable = max(2000, int(100 * full.prompts / max(100, parameters.n * parameters.d)))
-    return Budget(affordable, full.fitted, full.iterations, full.deep)
+    return replace(full, prompts=affordable)
 
 
 def risk_of(law: PromptLaw, answer: Answer, prompts: int, rng: np.random.Generator) -> Estimate:

@@ -11,17 +11,19 @@ from icl.search import mean_over_trainings
 from icl.theory import one_step_gd, other_losses
 
 
-def losses_on_prompts(small: PromptLaw, ten: PromptLaw, stream: Streams) -> dict[str, Estimate | float | list]:
-    """Best steps on 400,000 whole prompts: "absolute" for `small`; on ±1 labels for `ten` "logit" and "squared".
+def losses_on_prompts(
+    small: PromptLaw, ten: PromptLaw, prompts: int, stream: Streams
+) -> dict[str, Estimate | float | list]:
+    """Best steps on so many whole prompts: "absolute" for `small`; on ±1 labels for `ten` "logit" and "squared".
 
-    "absolute slopes" and "logit slopes": `flatness` at the predicted step, and at that of squared loss.
+    "absolute slopes" and "logit slopes", on twice as many: `flatness` at the predicted step, and at that of squared loss.
     """
-    absolute = best_absolute_step(small, 400_000, stream("medians"))
-    logit, squared = best_step_for_signs(ten.d, ten.n, 400_000, stream("signs"))
+    absolute = best_absolute_step(small, prompts, stream("medians"))
+    logit, squared = best_step_for_signs(ten.d, ten.n, prompts, stream("signs"))
     at = [other_losses.absolute_step(small.d, small.n, small.sigma2), other_losses.logit_step(ten.d, ten.n)]
     near = [one_step_gd.step_size(small.d, small.n, small.sigma2), squared]
     flat = {
-        f"{loss} slopes": flatness(loss, law, [eta, wrong], 800_000, stream(f"{loss} slopes"))
+        f"{loss} slopes": flatness(loss, law, [eta, wrong], 2 * prompts, stream(f"{loss} slopes"))
         for loss, law, eta, wrong in zip(("absolute", "logit"), (small, ten), at, near, strict=True)
     }
     return {"absolute": absolute, "logit": logit, "squared": squared, **flat}
