@@ -16,7 +16,7 @@ def losses_on_prompts(
 ) -> dict[str, Estimate | float | list]:
     """Best steps on so many whole prompts: "absolute" for `small`; on ±1 labels for `ten` "logit" and "squared".
 
-    "absolute slopes" and "logit slopes", on twice as many: `flatness` at the predicted step, and at that of squared loss.
+    "absolute slopes" and "logit slopes", on twice as many: `flatness` at the predicted step and at squared loss's.
     """
     absolute = best_absolute_step(small, prompts, stream("medians"))
     logit, squared = best_step_for_signs(ten.d, ten.n, prompts, stream("signs"))
