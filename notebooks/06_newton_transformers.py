@@ -807,7 +807,7 @@ lower = [best(D - 1) - best(D) for _, D in reach if D > 0]
 
 # %% tags=["hide-input"]
 ledger.claims({
-    "depth.order": (0, gains.min() + 0.0),
+    "depth.order": (0, gains.min() / max(1, sigma2) + 0.0),
     "depth.polynomial_bound": (0, min(above), min(lower)),
 })
 
