@@ -11,7 +11,7 @@ from icl.claims import FAILS, HOLDS, UNDECIDED
 from icl.figures import COLOURS, INK, Figure, canvas, style
 from icl.files import write_atomically
 from press.atlas import edges
-from press.atlas.kept import Atlas, command
+from press.atlas.kept import FARTHER, Atlas, command
 from press.atlas.table import BROKEN, Line, decided
 from press.pages.atlas_maps import maps, margin_in_words
 from press.pages.chapter import framed
@@ -128,7 +128,7 @@ def farther(atlas: Atlas) -> str:
         for words, name, direction, end in [*ways, *((words, name, edges.TWICE, 1) for name, words in known.items())]:
             found = [edge for edge in own if (edge.parameter, edge.direction) == (name, direction)]
             lost = [edge for edge in found if edge.broke is not None and edge.broke <= 2 * end]
-            why = {edge.claim: atlas.reasons.get(f"{edge.claim}, twice as far", edge.why) for edge in lost}
+            why = {edge.claim: atlas.reasons.get(edge.claim + FARTHER, edge.why) for edge in lost}
             told = "; ".join(f"`{id}`: {_in_cell(said)}" for id, said in why.items())
             if len(lost) == len(found) > 1 and len({edge.why for edge in lost}) == 1:
                 told = f"all: {_in_cell(lost[0].why)}"
