@@ -1,6 +1,7 @@
 """`python -m icl atlas` and the two commands of its jobs."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,9 @@ def atlas(chapters, count, cores, plan, go_on, out):
             return
         command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",
                    "--config", f"atlas={out}", "--", "atlas"]  # fmt: skip
+        signal.signal(
+            signal.SIGTERM, lambda *_: sys.exit(143)
+        )  # `run` then ends Snakemake, and that its jobs
         if subprocess.run([sys.executable, "-m", "snakemake", *command], cwd=ROOT).returncode:
             raise WorkflowError(f"the atlas is not complete; what is done is in {out}, and the same command goes on.")
     for name in names:

@@ -2,6 +2,9 @@
 
 import json
 import os
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -18,6 +21,7 @@ from press.atlas import edges, kept, point, points, table, work
 from press.atlas.edges import Edge
 from press.atlas.needed import needed
 from press.atlas.table import BROKEN
+from press.layout import ROOT
 from press.output import workplace
 
 CHAPTER = "11_when_depth_pays"
@@ -182,6 +186,24 @@ def test_two_atlases_in_one_folder_are_made_one_after_the_other(tmp_path):
                 second.result(timeout=1)
             assert not (tmp_path / "points.csv").exists()
         assert second.result(timeout=20).exit_code == 0 and (tmp_path / "points.csv").exists()
+
+
+def test_an_atlas_that_is_ended_leaves_nothing_running(tmp_path):
+    command = [sys.executable, "-m", "icl", "atlas", CHAPTER, "--points", "40", "--cores", "1", "--out", str(tmp_path)]
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ours = lambda: subprocess.run(["pgrep", "-f", f"atlas.*{tmp_path}"], capture_output=True, text=True).stdout.split()
+    begun = lambda: any((tmp_path / "points" / CHAPTER).glob("*.json"))
+    assert waited(begun) and len(ours()) > 2, "the command, Snakemake, and a job that has decided a point"
+    running.terminate()
+    assert running.wait(20) == 143 and waited(lambda: not ours())
+
+
+def waited(for_what, seconds=60):
+    """Whether it came true in time."""
+    end = time.monotonic() + seconds
+    while not for_what() and time.monotonic() < end:
+        time.sleep(0.1)
+    return for_what()
 
 
 def test_the_committed_atlas_is_watched(tmp_path, cheap):
