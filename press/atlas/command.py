@@ -55,9 +55,8 @@ def atlas(chapters, count, cores, plan, go_on, out):
             return
         command = ["--cores", str(cores or os.cpu_count()), "--rerun-incomplete", "--nolock", "--quiet", "all",
                    "--config", f"atlas={out}", "--", "atlas"]  # fmt: skip
-        signal.signal(
-            signal.SIGTERM, lambda *_: sys.exit(143)
-        )  # `run` then ends Snakemake, and that its jobs
+        # an exception lets `run` end Snakemake, and with it end its jobs
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         if subprocess.run([sys.executable, "-m", "snakemake", *command], cwd=ROOT).returncode:
             raise WorkflowError(f"the atlas is not complete; what is done is in {out}, and the same command goes on.")
     for name in names:
