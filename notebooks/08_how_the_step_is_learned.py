@@ -354,9 +354,8 @@ both_at = lambda Gamma: (risk(law, Gamma), 2 * (law.H @ Gamma @ N - HPH))
 least, paths = [risk(law, np.zeros((small, small)))], {}
 for R in range(1, small + 1):
     rng = stream("rank", R)
-    least.append(
-        searches.least_of_rank(both_at, small, R, budget.restarts // 4, rng)
-    )
+    unit = alpha[0] ** 3  # of Γ
+    least.append(searches.least_of_rank(both_at, small, R, 10, rng, unit))
     start = chapter.small_heads(law, 1, R, 0.01, rng)
     paths[R] = chapter.follow(apart(law), start, chapter.horizon(law, 0.01))
 

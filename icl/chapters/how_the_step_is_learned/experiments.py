@@ -30,14 +30,14 @@ class Budget:
     """How much a profile computes."""
 
     prompts: int  # Monte-Carlo prompts
-    restarts: int  # searches for resting points; a fourth of it for the least risk of a rank
+    restarts: int  # searches for resting points
 
 
 BUDGETS = {
     "quick": Budget(200_000, 40),
     "standard": Budget(2_000_000, 200),
     "paper": Budget(20_000_000, 1000),
-    "claims": Budget(20_000, 16),
+    "claims": Budget(20_000, 40),
 }
 
 

@@ -39,19 +39,23 @@ def off_slope(velocity: Velocity, law: PromptLaw, parts: Parts) -> float:
     return max(float(np.abs(a - b).max() / largest) for a, b in zip(velocity(*parts), slopes, strict=True))
 
 
-def least_of_rank(risk, d: int, rank: int, restarts: int, rng: np.random.Generator) -> float:
-    """The least risk(Gamma) over Gamma = A'B, A and B (rank, d), that L-BFGS finds; `risk` gives value and slope."""
-    if rank == 0:
-        return risk(np.zeros((d, d)))[0]
+def least_of_rank(risk, d: int, rank: int, restarts: int, rng: np.random.Generator, unit: float) -> float:
+    """The least risk(Gamma) over Gamma = unit A'B, A and B (rank, d), that L-BFGS finds; `risk` gives value and slope.
+
+    unit : about as large as entries of the best Gamma are; from starts that are not of its size L-BFGS takes twenty
+    times as long, and ends before the bottom.
+    """
+    of_zero = risk(np.zeros((d, d)))[0]
 
     def at(entries):
         A, B = entries.reshape(2, rank, d)
-        value, slope = risk(A.T @ B)
-        return value, np.concatenate([(B @ slope.T).ravel(), (A @ slope).ravel()])
+        value, slope = risk(unit * A.T @ B)
+        return (value - of_zero) / unit, np.concatenate([(B @ slope.T).ravel(), (A @ slope).ravel()])
 
     options = dict(maxiter=5000, maxfun=20_000, ftol=0.0, gtol=1e-12, maxcor=30)
     starts = rng.standard_normal((restarts, 2 * rank * d))
-    return min(minimize(at, start, jac=True, method="L-BFGS-B", options=options).fun for start in starts)
+    found = min(minimize(at, start, jac=True, method="L-BFGS-B", options=options).fun for start in starts)
+    return of_zero + unit * found
 
 
 def resting_points(velocity: Velocity, law: PromptLaw, count: int, rng: np.random.Generator) -> list[Parts]:

@@ -180,8 +180,17 @@ def test_the_least_risk_of_a_rank(rng):
         slope = 2 * (LAW.H @ Gamma @ N - LAW.H @ LAW.H)
         return float(gd_beta.risk(LAW, np.zeros(3), Gamma)), slope
 
-    found = [searches.least_of_rank(value_and_slope, 3, R, 5, rng) for R in range(4)]
-    np.testing.assert_allclose(found, STAIRS, atol=1e-10)
+    found = [searches.least_of_rank(value_and_slope, 3, R, 5, rng, 1.0) for R in range(1, 4)]
+    np.testing.assert_allclose(found, STAIRS[1:], atol=1e-10)
+
+
+def test_the_least_risk_of_a_rank_under_much_noise(rng):
+    law = experiments.diagonal_law(experiments.spectra(5, 1.5)["chapter"], 3, 7000.0)
+    (_, N, _), H2 = gd_beta.second_moments(law, np.zeros(5)), law.H @ law.H
+    both = lambda Gamma: (gd_beta.risk(law, np.zeros(5), Gamma), 2 * (law.H @ Gamma @ N - H2))
+    unit = theory.best_entries(np.diag(law.H), 3, 7000.0).min()
+    found = [searches.least_of_rank(both, 5, R, 1, rng, unit) for R in range(1, 6)]
+    np.testing.assert_allclose(found, theory.stairs(np.diag(law.H), 3, 7000.0)[1:], rtol=1e-15, atol=2e-12)
 
 
 def test_resting_points_rest_and_are_of_many_kinds(rng):
