@@ -176,7 +176,8 @@ def _limited(pipe, chapter: str, changed: dict[str, float], twice: tuple[str, ..
             found = decide(chapter, check_parameters(chapter, profile=CLAIMS, **changed))
         said = {claim.id: "" if claim.verdict in (HOLDS, UNDECIDED) else claim.reason or claim.verdict
                 for claim in found.claims}  # fmt: skip
-        pipe.send(said | found.broken)
+        # what does not fit into the memory is beyond the limits, as what takes too long
+        pipe.send({id: why for id, why in (said | found.broken).items() if not why.startswith(MemoryError.__name__)})
     except Exception as error:  # the problem itself is refused, or does not fit
         pipe.send(dict.fromkeys(CHAPTERS[chapter].claims, str(error) or type(error).__name__))
 

@@ -111,10 +111,11 @@ def breaking(atlas: Atlas) -> str:
     for (chapter, name, direction), found in ways.items():
         broken = [edge for edge in found if edge.broke is not None]
         first = min(broken, key=lambda edge: edge.broke if direction == "up" else -edge.broke, default=None)
-        told = f"`{first.claim}` | {first.broke:.4g} | {_in_cell(first.why)}" if first else "none | |"
-        held = f"{(first or min(found, key=lambda edge: edge.held)).held:.4g}"
+        told = f"`{first.claim}` | {_number(first.broke)} | {_in_cell(first.why)}" if first else "none | |"
+        held = _number((first or min(found, key=lambda edge: edge.held)).held)
         rows.append(f"| {CHAPTERS[chapter].number} | `{name}` {direction} | {held} | {told} |")
-    return "\n".join(rows) + "\n"
+    missing = ", ".join(str(CHAPTERS[name].number) for name in atlas.lines if name not in {way[0] for way in ways})
+    return "\n".join([*rows, *(["", f"Not walked yet: chapters {missing}."] if missing else []), ""])
 
 
 def farther(atlas: Atlas) -> str:
@@ -165,6 +166,15 @@ def _wrong(atlas: Atlas, chapter: str, id: str, found: list[Line]) -> str:
         f"{html.escape(why)}</summary>"
         f"<ul>{''.join(rows)}</ul></details>"
     )
+
+
+def _number(value: float) -> str:
+    """Whole numbers with all their digits, others with three, and powers of ten written out."""
+    if abs(value) < 1e6 and value == int(value):
+        return f"{value:,.0f}"
+    digits, _, power = f"{value:.3g}".partition("e")
+    exponent = power.lstrip("+0") if power[:1] == "+" else power.replace("-0", "-").replace("-", "−")
+    return f"{digits} × 10{{sup}}`{exponent}`" if power else digits
 
 
 def _in_cell(text: str) -> str:

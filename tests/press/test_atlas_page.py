@@ -8,10 +8,10 @@ import pytest
 from bs4 import BeautifulSoup
 from scipy.stats import norm
 
-from icl.chapters import catalogue
-from press.atlas import points
-from press.atlas.edges import Edge
-from press.atlas.kept import Atlas
+from icl.chapters import CHAPTERS, catalogue
+from press.atlas import edges, points
+from press.atlas.edges import TWICE, Edge
+from press.atlas.kept import FARTHER, Atlas
 from press.atlas.table import BROKEN, Line
 from press.pages import atlas as page
 from press.pages import atlas_maps
@@ -88,6 +88,33 @@ def test_of_each_direction_the_first_claim_to_break_is_told():
         "| 2 | `d` up | 64 | none | | |",
     ]
     assert page.breaking(made([0])) == "No edges are known yet.\n"
+    more = replace(made([0]), lines=made([0]).lines | {"01_one_step_gd": []}, edges=found)
+    assert page.breaking(more).endswith("|\n\nNot walked yet: chapters 1.\n")
+
+
+def test_what_holds_twice_as_far_is_counted():
+    chapter, name = "07_trained_transformers", "solver_comparison.CONJUGATE_STEPS"
+    n = CHAPTERS[chapter].schema.model_fields["n"].default
+    found = [Edge(chapter, "a", "n", "up", n, 2 * n, "at the edge"), Edge(chapter, "b", "n", "up", 2 * n, 3 * n, "far"),
+             *(Edge(chapter, id, name, TWICE, 1, 2, "fails") for id in ("newton.bfgs_is_cg", "c")),
+             Edge(chapter, "d", name, TWICE, 2, None, "")]  # fmt: skip
+    reasons = {f"newton.bfgs_is_cg{FARTHER}": "Rounding <so>."}
+    atlas = replace(made([0]), lines={chapter: []}, edges=found, reasons=reasons)
+    words = edges.horizons(chapter)[name]
+    assert page.farther(atlas).splitlines()[2:] == [
+        f"| 7 | n = {n} examples | 1 of 2 | `a`: at the edge |",
+        f"| 7 | {words} | 1 of 3 | `newton.bfgs_is_cg`: Rounding &lt;so&gt;.; `c`: fails |",
+    ]
+    none = [replace(edge, broke=2, why="it takes long") for edge in found if edge.parameter == name]
+    assert (
+        page.farther(replace(atlas, edges=none, reasons={})).splitlines()[2].endswith("| 0 of 3 | all: it takes long |")
+    )
+    assert page.farther(made([0])) == "No horizon has been doubled yet.\n"
+
+
+def test_numbers_are_written_out():
+    shown = [page._number(value) for value in (10001, 0.0005, 2.5e-12, 1.3335e10, 1e12, 1.0)]
+    assert shown == ["10,001", "0.0005", "2.5 × 10{sup}`−12`", "1.33 × 10{sup}`10`", "1 × 10{sup}`12`", "1"]
 
 
 def test_the_summary_counts_verdicts():

@@ -1,6 +1,7 @@
 """Where claims break: the search on made-up answers, and one real problem outside of its range."""
 
 import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,6 +57,12 @@ def test_a_problem_beyond_the_ranges_is_decided_and_one_beyond_the_limits_is_not
     assert "n · d" in apart(CHAPTER, {"n": 10**6})["pays.forward"]
     monkeypatch.setattr(edges, "SECONDS", 0)
     assert apart(CHAPTER, {"sigma2": 4e6}) == {}
+
+
+def test_what_does_not_fit_into_the_memory_is_beyond_the_limits(monkeypatch):
+    found = SimpleNamespace(claims=[], broken={"a": "MemoryError: Unable to allocate 9 GiB", "b": "ValueError: no"})
+    monkeypatch.setattr(edges, "decide", lambda *_: found)
+    assert apart(CHAPTER, {}) == {"b": "ValueError: no"}
 
 
 def test_a_horizon_is_doubled_in_a_process_of_its_own():
