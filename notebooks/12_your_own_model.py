@@ -250,6 +250,7 @@ tables = [
 ]
 nearer = np.sign(Delta.mean())  # with n ≫ d rounding acts as a penalty
 told = [nearer * D.mean() > 5 * D.std(ddof=1) / np.sqrt(N) for D in tables]
+print(f"Δ = {Delta.mean():.4f}, S = {Delta.std():.4f}")
 print(f"{N} prompts tell them apart in {np.mean(told):.0%} of the tables")
 
 # %% tags=["hide-input"]
