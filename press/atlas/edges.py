@@ -17,6 +17,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields, replace
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -96,14 +97,16 @@ def find(chapter: str, path: Path) -> Path:
     for one in statements(chapter)[0]:  # once, and not in every process
         if isinstance(one.node, ast.Import | ast.ImportFrom):
             exec(one.code, {})
+    usual, known = cache(lambda: apart(chapter, {})), CHAPTERS[chapter].schema.model_fields
+    at = lambda name, value: usual() if value == known[name].default else apart(chapter, {name: value})
     for name in points.axes(chapter):
         for up in (True, False):
             if not any((edge.parameter, edge.direction) == (name, "up" if up else "down") for edge in found):
-                found += edges(chapter, name, up, lambda value, name=name: apart(chapter, {name: value}))
+                found += edges(chapter, name, up, partial(at, name))
                 write(path, found)
     for name in horizons(chapter):
         if not any(edge.parameter == name for edge in found):
-            found += doubled(chapter, name)
+            found += doubled(chapter, name, usual())
             write(path, found)
     return path
 
@@ -113,14 +116,11 @@ def horizons(chapter: str) -> dict[str, str]:
     return tomllib.loads((CHAPTERS[chapter].folder / "chapter.toml").read_text(encoding="utf-8")).get("horizons", {})
 
 
-def doubled(chapter: str, name: str) -> list[Edge]:
-    """Which claims, of those that hold, still do with a horizon twice as far."""
-    now, then = (apart(chapter, {}, constants, PATIENT * SECONDS) for constants in ((), (name,)))
-    kept = [id for id, said in now.items() if not said]
-    holds = {id: not then.get(id, _BEYOND) for id in kept}
-    return [
-        Edge(chapter, id, name, TWICE, 1 + holds[id], None if holds[id] else 2, then.get(id, _BEYOND)) for id in kept
-    ]
+def doubled(chapter: str, name: str, now: Answers) -> list[Edge]:
+    """Which claims, of those that hold `now`, still do with a horizon twice as far."""
+    then = apart(chapter, {}, (name,), PATIENT * SECONDS)
+    found = {id: then.get(id, _BEYOND) for id, said in now.items() if not said}
+    return [Edge(chapter, id, name, TWICE, 1 if why else 2, 2 if why else None, why) for id, why in found.items()]
 
 
 def write(path: Path, found: list[Edge]) -> None:

@@ -114,7 +114,8 @@ def breaking(atlas: Atlas) -> str:
         told = f"`{first.claim}` | {_number(first.broke)} | {_in_cell(first.why)}" if first else "none | |"
         held = _number((first or min(found, key=lambda edge: edge.held)).held)
         rows.append(f"| {CHAPTERS[chapter].number} | `{name}` {direction} | {held} | {told} |")
-    missing = ", ".join(str(CHAPTERS[name].number) for name in atlas.lines if name not in {way[0] for way in ways})
+    walked = {chapter for chapter, *_ in ways}
+    missing = ", ".join(str(CHAPTERS[name].number) for name in atlas.lines if name not in walked)
     return "\n".join([*rows, *(["", f"Not walked yet: chapters {missing}."] if missing else []), ""])
 
 
@@ -123,10 +124,9 @@ def farther(atlas: Atlas) -> str:
     rows = ["| chapter | checked up to | twice as far hold | these do not |", "|---|---|--:|---|"]
     for chapter in atlas.lines:
         own = [edge for edge in atlas.edges if edge.chapter == chapter]
-        fields, known = CHAPTERS[chapter].schema.model_fields, edges.horizons(chapter)
-        n = fields["n"].default if "n" in fields else None
-        ways = [(f"n = {n} examples", "n", "up", n)] if n else []
-        for words, name, direction, end in [*ways, *((words, name, edges.TWICE, 1) for name, words in known.items())]:
+        n = CHAPTERS[chapter].schema.model_fields["n"].default
+        constants = [(words, name, edges.TWICE, 1) for name, words in edges.horizons(chapter).items()]
+        for words, name, direction, end in [(f"n = {n} examples", "n", "up", n), *constants]:
             found = [edge for edge in own if (edge.parameter, edge.direction) == (name, direction)]
             lost = [edge for edge in found if edge.broke is not None and edge.broke <= 2 * end]
             why = {edge.claim: atlas.reasons.get(edge.claim + FARTHER, edge.why) for edge in lost}
@@ -173,8 +173,7 @@ def _number(value: float) -> str:
     if abs(value) < 1e6 and value == int(value):
         return f"{value:,.0f}"
     digits, _, power = f"{value:.3g}".partition("e")
-    exponent = power.lstrip("+0") if power[:1] == "+" else power.replace("-0", "-").replace("-", "−")
-    return f"{digits} × 10{{sup}}`{exponent}`" if power else digits
+    return f"{digits} × 10{{sup}}`{int(power)}`".replace("-", "−") if power else digits
 
 
 def _in_cell(text: str) -> str:

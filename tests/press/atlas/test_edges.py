@@ -68,7 +68,7 @@ def test_what_does_not_fit_into_the_memory_is_beyond_the_limits(monkeypatch):
 def test_a_horizon_is_doubled_in_a_process_of_its_own():
     from icl.chapters.when_depth_pays import experiments
 
-    found = {edge.claim: edge for edge in edges.doubled(CHAPTER, "experiments.MOST_LAYERS")}
+    found = {edge.claim: edge for edge in edges.doubled(CHAPTER, "experiments.MOST_LAYERS", apart(CHAPTER, {}))}
     assert found["pays.chebyshev"].held == 2 and found["pays.chebyshev"].broke is None
     assert experiments.MOST_LAYERS == 12, "this process keeps its own"
 
