@@ -235,12 +235,17 @@ class GDBetaEnds:
 
 
 def gd_beta_minimisers(
-    law: PromptLaw, count: int, rng: np.random.Generator, *, around: np.ndarray | float = 0.0
+    law: PromptLaw,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    around: np.ndarray | float = 0.0,
+    iterations: int = 5000,
 ) -> GDBetaEnds:
     """Minimise the exact risk (Gaussian moments) over beta and Gamma from N(0, 1) entries, beta's `around` a point."""
     found = []
     for _ in range(count):
         model = GDBeta(around + rng.standard_normal(law.d), rng.standard_normal((law.d, law.d)))
-        loss = minimise_exactly(model, law).loss
+        loss = minimise_exactly(model, law, iterations=iterations).loss
         found.append((loss, model.beta.detach().numpy(), model.Gamma.detach().numpy()))
     return GDBetaEnds(*map(np.stack, zip(*found, strict=True)))

@@ -42,9 +42,8 @@ class Family:
     values: np.ndarray | None = None
 
 
-def families(law: Law, questions: Questions, answers: np.ndarray) -> list[Family]:
-    """All families for a law, fitted to a model's answers (P, R) on some questions."""
-    fit = Fit(questions, answers)
+def families(law: Law, questions: Questions, fit: Fit) -> list[Family]:
+    """All families for a law, fitted to a model; where the law has no closed forms, the best on `questions`."""
     found = [Family("zero", ["predict 0"], lambda q: np.zeros((*q.labels.shape, 1)))]
     found += _of_law(law, questions)
     found += [

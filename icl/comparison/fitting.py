@@ -18,13 +18,17 @@ def farness(apart: np.ndarray, size: np.ndarray) -> np.ndarray:
     return np.sqrt(np.divide(apart, apart + size, out=np.zeros_like(apart), where=apart > 0))
 
 
+def affordable(questions: Questions) -> Questions:
+    """As many of them as a search can ask an algorithm for again and again."""
+    return questions.part(slice(max(32, _WORK // questions.asked[0].size)))
+
+
 class Fit:
-    """A model's answers (P, R) to some questions, as many of them as an evaluation can afford."""
+    """A model's answers (P, R) to some questions."""
 
     def __init__(self, questions: Questions, answers: np.ndarray):
-        few = max(32, min(len(answers), _WORK // questions.prefixes.eigenvalues[0].size))
-        self.questions, self._answers = questions.part(slice(few)), answers[:few]
-        self._size = (self._answers**2).mean(1)
+        self.questions, self._answers = questions, answers
+        self._size = (answers**2).mean(1)
         self.largest = float(np.median(self.questions.prefixes.largest))
 
     def best(self, answer: Callable[[Questions, float], np.ndarray], low: float, high: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from icl import probes
 from icl.comparison.algorithms import Family, families
-from icl.comparison.fitting import farness
+from icl.comparison.fitting import Fit, affordable, farness
 from icl.comparison.models import Model, ask
 from icl.comparison.questions import Law, Questions
 from icl.estimates import Estimate, JointEstimate, joint_monte_carlo
@@ -95,8 +95,9 @@ def distance(far: Estimate) -> Estimate:
 def fitted(model: Model, law: Law, rng: np.random.Generator, queries: int) -> tuple[list[Family], Questions]:
     """The families fitted to a model's answers on prompts of their own, and these prompts."""
     questions = ask(model, law, rng, FIT, queries)
-    answers = np.concatenate([model.answers(part) for part in _parts(questions)])
-    return families(law, questions, answers), questions
+    few = affordable(questions)
+    answers = np.concatenate([model.answers(part) for part in _parts(few)])
+    return families(law, questions, Fit(few, answers)), questions
 
 
 def measure(

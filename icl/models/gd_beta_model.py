@@ -36,14 +36,23 @@ class GDBeta(nn.Module):
 
     def effective_arrays(self, n: int) -> dict[str, np.ndarray]:
         """`effective(n)` as arrays by name, for descents of thousands of steps."""
-        beta, Gamma = self.beta.detach().numpy(), self.Gamma.detach().numpy()
-        return dict(w1=beta, v=-beta, c=np.ones(()), V=Gamma.T, u=np.zeros_like(beta))
+        return effective_arrays(self.beta.detach().numpy(), self.Gamma.detach().numpy())
 
     def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
         """From a function's derivatives by `effective(n)`, arrays by name, those by beta and Gamma."""
-        return [gradient["w1"] - gradient["v"], gradient["V"].T]
+        return list(pull_back(gradient))
 
 
 def effective(beta: torch.Tensor, Gamma: torch.Tensor) -> EffectiveParameters:
     """Lemma 5.1's effective parameters of GD-β: w1 = beta, v = −beta, c = 1, V = Gamma', u = 0; (d,), (d, d)."""
     return EffectiveParameters(beta, -beta, beta.new_ones(()), Gamma.mT, torch.zeros_like(beta))
+
+
+def effective_arrays(beta: np.ndarray, Gamma: np.ndarray) -> dict[str, np.ndarray]:
+    """The same as arrays by name, of beta (..., d) and Gamma (..., d, d): of many at once, by their first axes."""
+    return dict(w1=beta, v=-beta, c=np.ones(beta.shape[:-1]), V=Gamma.mT, u=np.zeros_like(beta))
+
+
+def pull_back(gradient: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """From a function's derivatives by `effective_arrays`, by name, those by beta (..., d) and Gamma (..., d, d)."""
+    return gradient["w1"] - gradient["v"], gradient["V"].mT

@@ -121,5 +121,5 @@ def attention_update(model: nn.Module, E: torch.Tensor) -> torch.Tensor:
     if rows != model.d + 1:
         raise InputError(f"E must have d + 1 = {model.d + 1} rows, not {rows}.")
     context = E[:, :, : columns - 1]  # E M: the mask removes the query from the keys and values
-    scores = (model.W_K @ context).mT @ (model.W_Q @ E)  # (B, n, n+1): E' W_K' W_Q E
-    return model.W_P.T @ (model.W_V @ context) @ scores
+    seen = (model.W_V @ context) @ (model.W_K @ context).mT  # the n × (n + 1) scores are never built
+    return model.W_P.T @ seen @ (model.W_Q @ E)

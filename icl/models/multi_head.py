@@ -7,10 +7,12 @@ The heads' outputs add up, so the error of the implied estimate has the even and
 (the second ' means transpose, the first adds beta_star as in `exact_risk`). This book.
 """
 
+import numpy as np
 import torch
 from torch import nn
 
 from icl.models.exact_risk import ExactRisk
+from icl.models.risk_gradient import RiskGradient
 from icl.validation import InputError, check_count
 
 
@@ -57,3 +59,43 @@ class MultiHeadRisk(ExactRisk):
             - 2 * b @ H @ (mean + self.tau * mu)
             + b @ H @ b
         )
+
+
+class MultiHeadGradient(RiskGradient):
+    """`RiskGradient` of a `MultiHeadAttention`: the same risk with its derivatives, for descents; no w1."""
+
+    def of_model(self, model: MultiHeadAttention) -> tuple[float, list[np.ndarray]]:
+        """Value above `constant`, and its derivatives in the shapes of the model's parameters."""
+        parts = {name: part.detach().numpy() for name, part in model.named_parameters()}
+        value, gradient = self.of_parts(np.zeros(self.law.d), **parts)
+        return float(value), [gradient[name] for name in parts]
+
+    def _above_constant(self, w1, v, c, V, u) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        n, H, b, K = self._n, self._H, self.law.beta_star, len(c)
+        by_w1 = np.zeros_like(w1)  # nothing but the heads answers
+        v, V, mu = v + np.outer(c, b), V + b[:, None] * u[:, None, :], c @ u
+
+        # the odd part, |Gamma X'r/n − theta|²
+        Gamma = (c[:, None, None] * V.mT + u[:, :, None] * v[:, None, :]).sum(0)
+        HG = H @ Gamma @ self._covariance
+        odd = (Gamma * (HG - 2 * self._HPsiH)).sum()
+        by_Gamma = 2 * (HG - self._HPsiH)
+
+        # the even part, |Σ V_k' Ŝ v_k + mu s_r − b|², through W_kl = V_k' H v_l
+        h, r, HV = v @ H, v @ self._weighted, H @ V
+        HVH, W = HV @ H, h @ V
+        HW, y, z = W @ H, np.einsum("kki->i", W), np.einsum("kai,ka->i", V, r)
+        sizes, spreads = v @ h.T, V.reshape(K, -1) @ HVH.reshape(K, -1).T
+        Hy, Hz, Hmu, Hb = (part @ H for part in (y, z, mu, b))
+        square = y @ Hy + ((W * HW.swapaxes(0, 1)).sum() + (sizes * spreads).sum()) / n
+        even = square + mu @ (2 * Hz + self._residual_square * Hmu) - 2 * Hb @ (y + self._tau * mu) + b @ Hb
+        by_y, by_z = 2 * (Hy - Hb), 2 * Hmu
+        by_mu = 2 * (Hz + self._residual_square * Hmu - self._tau * Hb)
+
+        crossed = h.T @ HW.swapaxes(0, 1) + np.tensordot(sizes, HVH, 1)
+        by_V = h[:, :, None] * by_y + r[:, :, None] * by_z + 2 / n * crossed + c[:, None, None] * by_Gamma.T
+        by_v = HV @ by_y + (V @ by_z) @ self._weighted + u @ by_Gamma
+        by_v += 2 / n * (np.einsum("lai,kli->ka", HV, HW) + spreads @ h)
+        by_c = np.einsum("ij,kji->k", by_Gamma, V) + u @ by_mu + by_v @ b
+        by_u = v @ by_Gamma.T + np.outer(c, by_mu) + b @ by_V
+        return odd + even, dict(w1=by_w1, v=by_v, c=by_c, V=by_V, u=by_u)

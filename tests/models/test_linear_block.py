@@ -8,7 +8,7 @@ from support import random_law
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_block import LinearTransformerBlock
-from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
+from icl.models.multi_head import MultiHeadAttention, MultiHeadGradient, MultiHeadRisk
 from icl.prompts import token_matrix
 from icl.solvers.linear import gd_beta
 from icl.validation import InputError
@@ -53,6 +53,18 @@ def test_heads_against_prompts(rng):
     losses = (f - batch.y_query) ** 2
     error = losses.std() / np.sqrt(len(losses))
     assert abs(losses.mean() - MultiHeadRisk(law)(model).item()) < 5 * error
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_the_gradient_of_heads_is_autograd_s(rng, heads):
+    law, unit = random_law(rng, 3, 5), 0.3
+    model, risk = MultiHeadAttention(3, heads, rng=rng), MultiHeadGradient(law, unit)
+    value = MultiHeadRisk(law)(model, unit)
+    value.backward()
+    found, gradient = risk.of_model(model)
+    assert risk.constant + unit**2 * found == pytest.approx(value.item(), rel=1e-12)
+    for parameter, part in zip(model.parameters(), gradient, strict=True):
+        np.testing.assert_allclose(unit**2 * part, parameter.grad.numpy(), rtol=1e-10, atol=1e-12 * abs(value.item()))
 
 
 def test_bad_sizes(rng):

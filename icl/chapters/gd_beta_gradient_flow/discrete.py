@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from icl.chapters.gd_beta_gradient_flow.flow import block_risk
+from icl.chapters.gd_beta_gradient_flow.flow import block_slope
 from icl.chapters.gd_beta_gradient_flow.risk_ratios import log_slope
 from icl.estimates import Estimate
 from icl.prompts import PromptLaw
@@ -31,39 +31,36 @@ class Descent:
 
 
 def descend(law: PromptLaw, optimiser: str, learning_rates, steps: int, beta, Gamma) -> Descent:
-    """`steps` steps of "gd" or "adam" on the exact risk from (beta, Gamma), autograd's gradients, all rates at once."""
-    rates = np.asarray(learning_rates, dtype=float)
-    start = [np.stack([part] * len(rates)).astype(float) for part in (beta, Gamma)]
-    points = [torch.tensor(part, requires_grad=True) for part in start]
-    step, risk = {"gd": _gd, "adam": _adam}[optimiser](points, rates), torch.func.vmap(block_risk(law))
-    path = [start]
+    """`steps` steps of "gd" or "adam" on the exact risk from (beta, Gamma), by its gradient, all rates at once."""
+    rates, slope = np.asarray(learning_rates, dtype=float), block_slope(law)
+    points = [np.stack([part] * len(rates)).astype(float) for part in (beta, Gamma)]
+    step, path = {"gd": _gd, "adam": _adam}[optimiser](points, rates), [[part.copy() for part in points]]
     for _ in range(steps):
-        step(torch.autograd.grad(risk(*points).sum(), points))  # runs do not mix: one term each
-        path.append([part.detach().numpy().copy() for part in points])
+        with np.errstate(over="ignore", invalid="ignore"):  # of rates at which the run goes to infinity
+            step(slope(*points))
+        path.append([part.copy() for part in points])
     return Descent(rates, *(np.stack(part) for part in zip(*path, strict=True)))
 
 
 def _gd(points, rates):
-    """A step of gradient descent, each run at its own rate."""
-    each = [torch.tensor(rates).reshape(-1, *[1] * (part.ndim - 1)) for part in points]
+    """A step of gradient descent, each run at its own rate, in place."""
 
-    @torch.no_grad()
     def step(gradients):
-        for part, rate, gradient in zip(points, each, gradients, strict=True):
-            part -= rate * gradient
+        for part, gradient in zip(points, gradients, strict=True):
+            part -= rates.reshape(-1, *[1] * (part.ndim - 1)) * gradient
 
     return step
 
 
 def _adam(points, rates):
-    """A step of PyTorch's Adam, which has one rate for a whole tensor: a view for each run."""
-    runs = [[nn.Parameter(part.detach()[k]) for part in points] for k in range(len(rates))]
+    """A step of PyTorch's Adam, which has one rate for a whole tensor: a view for each run, of the points' memory."""
+    runs = [[nn.Parameter(torch.from_numpy(part)[k]) for part in points] for k in range(len(rates))]
     method = torch.optim.Adam([{"params": run, "lr": float(rate)} for run, rate in zip(runs, rates, strict=True)])
 
     def step(gradients):
         for k, run in enumerate(runs):
             for view, gradient in zip(run, gradients, strict=True):
-                view.grad = gradient[k]
+                view.grad = torch.from_numpy(gradient[k])
         method.step()
 
     return step
@@ -82,7 +79,7 @@ def first_order(law: PromptLaw, beta, Gamma) -> Estimate:
 
 
 def largest_stable_step(law: PromptLaw, rng: np.random.Generator, *, steps: int = 300) -> float:
-    """The learning rate above which GD runs away from the minimum, from 1e-4 beside it; found by three sweeps."""
+    """The learning rate above which GD runs away from the minimum, from 1e-4 beside it; found by five sweeps."""
     beta = law.beta_star + 1e-4 * rng.standard_normal(law.d)
     Gamma = gd_beta.optimal_gamma(law) + 1e-4 * rng.standard_normal((law.d, law.d))
 
@@ -95,8 +92,8 @@ def largest_stable_step(law: PromptLaw, rng: np.random.Generator, *, steps: int 
         low /= 1e3
     while not runs_away([high])[0]:
         high *= 1e3
-    for _ in range(3):
-        grid = np.geomspace(low, high, 40)
+    for _ in range(5):
+        grid = np.geomspace(low, high, 10)
         first = max(1, int(np.argmax(runs_away(grid))))
         low, high = grid[first - 1], grid[first]
     return float(np.sqrt(low * high))

@@ -28,6 +28,7 @@ class Budget:
     steps: int  # of gradient descent and Adam
 
 
+LEADING = 1000  # iterations of L-BFGS before Newton's method, which finds the bottom from after 200, and not from 100
 BUDGETS = {
     "quick": Budget(200_000, 10, 24, 120, 60, 400),
     "standard": Budget(2_000_000, 20, 60, 1000, 200, 1000),
@@ -75,7 +76,7 @@ def minimisers(law: PromptLaw, count: int, rng: np.random.Generator) -> GDBetaEn
     times its square, would be a risk.
     """
     (labels, _), seen = units(law), orth(law.H)
-    ends = gd_beta_minimisers(law.with_labels_scaled(1 / labels), count, rng)
+    ends = gd_beta_minimisers(law.with_labels_scaled(1 / labels), count, rng, iterations=LEADING)
     return settled(law, replace(ends, beta=ends.beta + (labels - 1) * ends.beta @ seen @ seen.T))
 
 
@@ -88,18 +89,19 @@ def settled(law: PromptLaw, ends: GDBetaEnds) -> GDBetaEnds:
     """
     d, seen = law.d, orth(law.H)
     basis = block_diag(seen, np.kron(seen, seen))  # of (beta, Gamma row by row)
+    slope, risk = flow.block_slope(law), RiskGradient(law)
 
     def at_rest(beta, Gamma):
         best, vector, least = None, np.r_[beta, Gamma.ravel()], np.inf
         while True:
             point = vector[:d], vector[d:].reshape(d, d)
-            gradient = basis.T @ np.r_[*map(np.ravel, flow.slope(law, *point))]
+            gradient = basis.T @ np.r_[*map(np.ravel, slope(*point))]
             step = np.linalg.solve(basis.T @ gradient_flow.hessian(law, *point) @ basis, gradient)
             if not 0 <= gradient @ step < least:
                 return point if best is None else best
             best, least, vector = point, gradient @ step, vector - basis @ step
 
-    points, risk = [at_rest(*point) for point in zip(ends.beta, ends.Gamma, strict=True)], RiskGradient(law)
+    points = [at_rest(*point) for point in zip(ends.beta, ends.Gamma, strict=True)]
     risks = [risk.constant + risk.of_model(GDBeta(*point))[0] for point in points]
     return GDBetaEnds(np.array(risks), *map(np.stack, zip(*points, strict=True)))
 

@@ -4,7 +4,8 @@ import numpy as np
 import torch
 
 from icl.models.exact_risk import ExactRisk
-from icl.models.gd_beta_model import effective
+from icl.models.gd_beta_model import effective, effective_arrays, pull_back
+from icl.models.risk_gradient import RiskGradient
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta
 from icl.theory import gradient_flow as theory
@@ -146,3 +147,9 @@ def block_risk(law: PromptLaw):
     """The transformer block's exact risk as a function of beta (d,) and Gamma (d, d), torch tensors."""
     risk = ExactRisk(law)
     return lambda beta, Gamma: risk(effective(beta, Gamma))
+
+
+def block_slope(law: PromptLaw):
+    """The gradient of `block_risk`, written out: a function of beta (..., d) and Gamma (..., d, d), of many at once."""
+    risk = RiskGradient(law)
+    return lambda beta, Gamma: pull_back(risk.of_parts(**effective_arrays(beta, Gamma))[1])

@@ -11,7 +11,7 @@ from icl.estimates import NotRun
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
 from icl.models.linear_block import LinearTransformerBlock
-from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
+from icl.models.multi_head import MultiHeadAttention, MultiHeadGradient
 from icl.parallel import each
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
@@ -19,7 +19,7 @@ from icl.randomness import Streams
 from icl.search import SCREENED, Restarts, Training, descents, exact_risk, train_exactly, train_on_samples
 from icl.theory import mlp_benefit as theory
 from icl.theory import moments
-from icl.training import Schedule, minimise
+from icl.training import Schedule, minimise_by_hand
 
 KINDS = dict(scale=0.1), dict(scale=0.3), dict(init="label_path")
 ONE_HIDDEN_UNIT = partial(LinearTransformerBlock, width=1)
@@ -187,8 +187,8 @@ def head_gaps(law: PromptLaw, heads: list[int], count: int, rng: np.random.Gener
 
 
 def _multi_head_risk(law: PromptLaw, heads: int, rng: np.random.Generator) -> float:
-    model, risk = MultiHeadAttention(law.d, heads, rng=rng), MultiHeadRisk(law)
-    return minimise(model, lambda: risk(model)).loss
+    model, risk = MultiHeadAttention(law.d, heads, rng=rng), MultiHeadGradient(law)
+    return risk.constant + minimise_by_hand(model, lambda: risk.of_model(model)).loss
 
 
 @dataclass(frozen=True)

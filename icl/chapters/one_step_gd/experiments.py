@@ -10,7 +10,7 @@ from scipy.special import expit
 from icl.estimates import Estimate, NotRun, monte_carlo
 from icl.models.effective import EffectiveParameters
 from icl.models.linear_attention import LinearSelfAttention
-from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
+from icl.models.multi_head import MultiHeadAttention, MultiHeadGradient
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
@@ -28,7 +28,7 @@ from icl.search import (
 )
 from icl.theory import landscape
 from icl.theory import one_step_gd as theory
-from icl.training import Schedule, minimise
+from icl.training import Schedule, minimise_by_hand
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def open_path_excess(sizes: list[tuple[int, int]], sigma2: float, count: int, rn
 def best_of_heads(law: PromptLaw, heads: int, count: int, rng: np.random.Generator) -> float:
     """The least risk that L-BFGS finds for attention with so many heads; every other start opens a label path."""
     labels, unit = units(law)
-    risk, kinds = MultiHeadRisk(law.with_labels_scaled(1 / labels)), ({}, OPEN)
+    risk, kinds = MultiHeadGradient(law.with_labels_scaled(1 / labels), unit), ({}, OPEN)
     models = [MultiHeadAttention(law.d, heads, rng=rng, **kinds[k % 2]) for k in range(count)]
-    ends = [minimise(model, lambda model=model: risk(model, unit) / unit**2) for model in models]
-    return float(labels**2 * unit**2 * min(end.loss for end in ends))
+    ends = [minimise_by_hand(model, lambda model=model: risk.of_model(model)) for model in models]
+    return float(labels**2 * (risk.constant + unit**2 * min(end.loss for end in ends)))
 
 
 def means(

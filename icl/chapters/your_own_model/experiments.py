@@ -115,7 +115,7 @@ def worth(law: PromptLaw, prompts: int, budget: Budget) -> int:
 
     At MOST prompts no table is long enough to tell, and one will do.
     """
-    affordable = 20_000 * budget.differences / (prompts * law.n * law.d)
+    affordable = 10_000 * budget.differences / (prompts * (law.n + law.d) * law.d)
     return 1 if prompts >= MOST else int(np.clip(affordable, 20, budget.repeats))
 
 
