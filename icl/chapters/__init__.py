@@ -18,7 +18,7 @@ from icl.parameters import Parameters
 from icl.randomness import Streams
 from icl.validation import InputError, nearest, short
 
-_OPTIONAL = {"reads": [], "carried": [], "parameters": {}, "guess": None}  # of a chapter
+_OPTIONAL = {"reads": [], "carried": [], "parameters": {}, "guess": None, "horizons": {}}  # of a chapter
 
 
 class _Entry(Strict):
@@ -60,7 +60,7 @@ class Chapter:
     folders of the chapters it rests on, with words; schema : its parameters; claims : id → what is fixed before it is
     measured; reads : files of `results/checkpoints`, patterns;
     carried : claims, patterns, which if trained were trained for that file and not in the run; guess : with which its
-    page opens, or None.
+    page opens, or None; horizons : MODULE.CONSTANT of the folder → what it bounds, in words, for the atlas to double.
     """
 
     name: str
@@ -75,6 +75,7 @@ class Chapter:
     reads: list[str]
     carried: list[str]
     guess: Guess | None
+    horizons: dict[str, str]
 
 
 def _read(path: Path) -> Chapter:
@@ -93,6 +94,7 @@ def _read(path: Path) -> Chapter:
             reads=table["reads"],
             carried=table["carried"],
             guess=_guess(table["guess"], table["claims"]),
+            horizons=_horizons(path.parent, table["horizons"]),
         )
     except KeyError as error:
         raise InputError(f"{path} does not say {error}; trials/tiny_chapter has an example.") from None
@@ -113,6 +115,14 @@ def _guess(table: dict | None, claims: dict) -> Guess | None:
     if not guess.step < guess.between[1] - guess.between[0]:
         raise InputError("the guess has no two values: `between` is to hold the least and the most of several steps.")
     return guess
+
+
+def _horizons(folder: Path, table: dict) -> dict[str, str]:
+    for name in table:
+        module, _, constant = name.partition(".")
+        if not (constant.isidentifier() and (folder / f"{module}.py").is_file()):
+            raise InputError(f"the horizon {name!r} must be MODULE.CONSTANT, a constant of a module of this folder.")
+    return table
 
 
 def _checked(kind: type[Strict], name: str, table: dict):

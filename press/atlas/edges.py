@@ -14,7 +14,6 @@ import math
 import multiprocessing
 import resource
 import sys
-import tomllib
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields, replace
 from functools import cache, partial
@@ -104,16 +103,11 @@ def find(chapter: str, path: Path) -> Path:
             if not any((edge.parameter, edge.direction) == (name, "up" if up else "down") for edge in found):
                 found += edges(chapter, name, up, partial(at, name))
                 write(path, found)
-    for name in horizons(chapter):
+    for name in CHAPTERS[chapter].horizons:
         if not any(edge.parameter == name for edge in found):
             found += doubled(chapter, name, usual())
             write(path, found)
     return path
-
-
-def horizons(chapter: str) -> dict[str, str]:
-    """What the chapter's claims are checked up to: constants, MODULE.NAME of its folder, and what they are in words."""
-    return tomllib.loads((CHAPTERS[chapter].folder / "chapter.toml").read_text(encoding="utf-8")).get("horizons", {})
 
 
 def doubled(chapter: str, name: str, now: Answers) -> list[Edge]:

@@ -125,7 +125,7 @@ def farther(atlas: Atlas) -> str:
     for chapter in atlas.lines:
         own = [edge for edge in atlas.edges if edge.chapter == chapter]
         n = CHAPTERS[chapter].schema.model_fields["n"].default
-        constants = [(words, name, edges.TWICE, 1) for name, words in edges.horizons(chapter).items()]
+        constants = [(words, name, edges.TWICE, 1) for name, words in CHAPTERS[chapter].horizons.items()]
         for words, name, direction, end in [(f"n = {n} examples", "n", "up", n), *constants]:
             found = [edge for edge in own if (edge.parameter, edge.direction) == (name, direction)]
             lost = [edge for edge in found if edge.broke is not None and edge.broke <= 2 * end]

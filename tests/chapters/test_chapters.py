@@ -55,6 +55,15 @@ def test_a_description_that_is_wrong_is_named(tmp_path, old, new, complaint):
     assert "chapter.toml" in str(raised.value) and "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("name", ["SIZES", "nowhere.SIZES", "steps.", "steps.1"])
+def test_a_horizon_is_a_constant_of_the_folder(tmp_path, name):
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "steps.py").touch()
+    assert read(tmp_path, WHOLE + '[horizons]\n"steps.MOST" = "k ≤ 10"\n').horizons == {"steps.MOST": "k ≤ 10"}
+    with pytest.raises(InputError, match=f"the horizon '{name}' must be MODULE.CONSTANT"):
+        read(tmp_path, WHOLE + f'[horizons]\n"{name}" = "k ≤ 10"\n')
+
+
 GUESS = """
 [guess]
 question = "How much is $x$?"

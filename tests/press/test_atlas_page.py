@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from scipy.stats import norm
 
 from icl.chapters import CHAPTERS, catalogue
-from press.atlas import edges, points
+from press.atlas import points
 from press.atlas.edges import TWICE, Edge
 from press.atlas.kept import FARTHER, Atlas
 from press.atlas.table import BROKEN, Line
@@ -100,7 +100,7 @@ def test_what_holds_twice_as_far_is_counted():
              Edge(chapter, "d", name, TWICE, 2, None, "")]  # fmt: skip
     reasons = {f"newton.bfgs_is_cg{FARTHER}": "Rounding <so>."}
     atlas = replace(made([0]), lines={chapter: []}, edges=found, reasons=reasons)
-    words = edges.horizons(chapter)[name]
+    words = CHAPTERS[chapter].horizons[name]
     assert page.farther(atlas).splitlines()[2:] == [
         f"| 7 | n = {n} examples | 1 of 2 | `a`: at the edge |",
         f"| 7 | {words} | 1 of 3 | `newton.bfgs_is_cg`: Rounding &lt;so&gt;.; `c`: fails |",

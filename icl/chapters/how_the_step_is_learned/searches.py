@@ -67,7 +67,7 @@ def resting_points(velocity: Velocity, law: PromptLaw, count: int, rng: np.rando
     d, alpha, found = law.d, unit(law), []
     heads = np.zeros(d), *np.zeros((2, d, 1, d))
     joined = Joined(heads)
-    field = lambda state: joined.join(velocity(*joined.split(state)))
+    field = lambda state: joined.speeds(velocity, state)
     derivative = lambda state: joined.jacobian(velocity, state)
     for k in range(count):
         alive = (rng.permutation(d) <= k % d).astype(float)

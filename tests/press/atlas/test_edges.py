@@ -73,9 +73,9 @@ def test_a_horizon_is_doubled_in_a_process_of_its_own():
     assert experiments.MOST_LAYERS == 12, "this process keeps its own"
 
 
-@pytest.mark.parametrize("chapter", [name for name in CHAPTERS if edges.horizons(name)])
+@pytest.mark.parametrize("chapter", [name for name, chapter in CHAPTERS.items() if chapter.horizons])
 def test_every_horizon_is_a_constant_that_can_be_doubled(chapter, monkeypatch):
-    for name in edges.horizons(chapter):
+    for name in CHAPTERS[chapter].horizons:
         module = importlib.import_module(f"icl.chapters.{CHAPTERS[chapter].folder.name}.{name.split('.')[0]}")
         before = getattr(module, name.split(".")[1])
         monkeypatch.setattr(module, name.split(".")[1], before)  # as it was, after the test
