@@ -35,6 +35,8 @@ BUDGETS = {
     "claims": Budget(10_000, 4, 30_000, 2, Schedule(100, 0.02), 64),
 }
 
+LEAST = 10_000  # prompts for a step at one of several lengths: from hundreds its error is larger than it seems
+
 
 def affordable(prompts: int, n: int, d: int) -> int:
     """`prompts` for prompts of up to 100 covariate entries, fewer for larger ones; at least 500."""
@@ -99,7 +101,7 @@ def steps_along_n(
 ) -> list[Estimate]:
     """The measured best step of one family at each context length."""
     d, sigma2 = parameters.d, parameters.sigma2
-    prompts = budget.prompts // 16 * (budget.heavy if family.heavy else 1)
+    prompts = max(LEAST, budget.prompts // 16) * (budget.heavy if family.heavy else 1)
     laws = [TargetLaw(family, d, int(n), sigma2) for n in lengths]
     return [measure(law, turns, affordable(prompts, law.n, d), rng).step_size for law in laws]
 

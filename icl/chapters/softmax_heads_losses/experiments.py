@@ -80,7 +80,8 @@ def regressed_step(law: PromptLaw, queries: int, prompts: int, rng: np.random.Ge
     """Attention whose sum runs over the `queries` unmasked queries too, all its coefficients free: the step it takes.
 
     The answer to the first query is linear in the coefficients of G_ab x_j, G the sum of hh' over examples and queries
-    (x; 0): least squares, with the mean of the coefficients of G_{jy} x_j as the step.
+    (x; 0): least squares, with the mean of the coefficients of G_{jy} x_j as the step. Its bias falls as one over the
+    prompts: twice a batch's step less the mean of its halves' has none of that order (Quenouille 1956).
     """
     d, upper = law.d, np.triu_indices(law.d + 1)
     along = [k * d + upper[0][k] for k in range(len(upper[0])) if upper[1][k] == d and upper[0][k] < d]
@@ -93,7 +94,12 @@ def regressed_step(law: PromptLaw, queries: int, prompts: int, rng: np.random.Ge
         G = h.mT @ h
         G[:, :d, :d] += others.mT @ others
         features = (G[:, *upper][:, :, None] * batch.x_query[:, None]).reshape(B, -1)
-        steps.append(np.linalg.lstsq(features, batch.y_query, rcond=None)[0][along].mean())
+        halves = slice(B // 2), slice(B // 2, B)
+        whole, *parts = (
+            np.linalg.lstsq(features[rows], batch.y_query[rows], rcond=None)[0][along].mean()
+            for rows in (slice(B), *halves)
+        )
+        steps.append(2 * whole - np.mean(parts))
     return mean_over_trainings(steps)
 
 
