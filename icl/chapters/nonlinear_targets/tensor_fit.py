@@ -67,7 +67,7 @@ def tensor_fit(law: Sampler, products: Products, plain, prompts: int, seed, *, c
 
     `products` makes the K regressors, `plain` (K,) is 1 for those whose sum is plain GD's guess, else 0.
     The stream `seed` is drawn twice, once for the fit and once for its residuals, so that memory stays flat. On the
-    prompts that it was fitted to a fit does better than any can; what that hides of the least risk, tr A⁻¹M / N with the
+    prompts that it was fitted to a fit does better than it can; what that hides of the least risk, tr A⁻¹M / N with the
     mean squares A of regressors and M of regressors times residual, is added (Takeuchi 1976).
     """
     pattern = np.asarray(plain, dtype=float)
