@@ -34,8 +34,9 @@ SECONDS, MEMORY = 20, 4 << 30  # of processor time and bytes that one problem ma
 PATIENT = 6  # times as long may one with a doubled horizon take
 FARTHEST = 1e12  # where a parameter that breaks nothing is left alone; its inverse below
 NEAR = 1.5  # ratio within which an edge is told; of a whole number that a claim fails at the edge itself
+WAYS = ("up", "down")
 TWICE = "twice"  # the direction of a horizon: 1 for the chapter's own, 2 for the doubled one
-_BEYOND = "the problem takes more than its time or memory"
+BEYOND = "the problem takes more than its time or memory"
 Answers = dict[str, str]  # claim → "" where it holds, else what it says instead
 
 
@@ -54,7 +55,7 @@ class Edge:
 
 def edges(chapter: str, name: str, up: bool, answer: Callable[[float], Answers]) -> list[Edge]:
     """Where claims break as parameter `name` grows (`up`) or shrinks; `answer(value)` decides them at a value."""
-    start = CHAPTERS[chapter].schema.model_fields[name].default
+    start, least = CHAPTERS[chapter].schema.model_fields[name].default, points.limits(chapter, name)[0]
     whole, known = isinstance(start, int), {}
 
     def at(value: float) -> Answers:
@@ -66,23 +67,23 @@ def edges(chapter: str, name: str, up: bool, answer: Callable[[float], Answers])
     broke: dict[str, float] = {}
     value = start
     while len(broke) < len(held):
-        value = _farther(value, up, whole)
-        if value > FARTHEST or value < (1 if whole else 1 / FARTHEST):
+        before, value = value, _farther(value, up, whole, least)
+        if value == before or value > FARTHEST or 0 < value < 1 / FARTHEST:
             break
         found = at(value)
         for id in held.keys() - broke.keys():
-            (broke if found.get(id, _BEYOND) else held)[id] = value
+            (broke if found.get(id, BEYOND) else held)[id] = value
     for id, bad in broke.items():
         while not _near(held[id], bad, whole and id in at(bad)):
             middle = (held[id] + bad) // 2 if whole else math.sqrt(held[id] * bad)
-            if at(middle).get(id, _BEYOND):
+            if at(middle).get(id, BEYOND):
                 bad = middle
             else:
                 held[id] = middle
         broke[id] = bad
-    direction = "up" if up else "down"
+    direction = WAYS[not up]
     return [
-        Edge(chapter, id, name, direction, good, broke.get(id), at(broke[id]).get(id, _BEYOND) if id in broke else "")
+        Edge(chapter, id, name, direction, good, broke.get(id), at(broke[id]).get(id, BEYOND) if id in broke else "")
         for id, good in held.items()
     ]
 
@@ -100,7 +101,7 @@ def find(chapter: str, path: Path) -> Path:
     at = lambda name, value: usual() if value == known[name].default else apart(chapter, {name: value})
     for name in points.axes(chapter):
         for up in (True, False):
-            if not any((edge.parameter, edge.direction) == (name, "up" if up else "down") for edge in found):
+            if not any((edge.parameter, edge.direction) == (name, WAYS[not up]) for edge in found):
                 found += edges(chapter, name, up, partial(at, name))
                 write(path, found)
     for name in CHAPTERS[chapter].horizons:
@@ -113,7 +114,7 @@ def find(chapter: str, path: Path) -> Path:
 def doubled(chapter: str, name: str, now: Answers) -> list[Edge]:
     """Which claims, of those that hold `now`, still do with a horizon twice as far."""
     then = apart(chapter, {}, (name,), PATIENT * SECONDS)
-    found = {id: then.get(id, _BEYOND) for id, said in now.items() if not said}
+    found = {id: then.get(id, BEYOND) for id, said in now.items() if not said}
     return [Edge(chapter, id, name, TWICE, 1 if why else 2, 2 if why else None, why) for id, why in found.items()]
 
 
@@ -187,10 +188,11 @@ def _double(chapter: str, name: str) -> None:
             setattr(module, constant, times_two(before))
 
 
-def _farther(value: float, up: bool, whole: bool) -> float:
-    if whole:
-        return 2 * value if up else value // 2
-    return 10 * value if up else value / 10
+def _farther(value: float, up: bool, whole: bool, least: float) -> float:
+    """Twofold or tenfold; down to what is declared as the least, below which a parameter means nothing."""
+    if up:
+        return 2 * value if whole else 10 * value
+    return max(least, value // 2 if whole else value / 10)
 
 
 def _near(held: float, broke: float, exactly: bool) -> bool:

@@ -1,7 +1,8 @@
 """The committed atlas: its points, a table a chapter, who made it, and why each claim that fails does.
 
 `results/atlas/made.json` vouches for the other files by their SHA-256. `reasons.toml` is written by hand: claim →
-why it fails at some points, or cannot be decided there; "CLAIM, twice as far" → why it does not hold there.
+why it fails at some points, or cannot be decided there; "CLAIM, twice as far", "CLAIM, PARAMETER up" (or down) → why
+it does not hold there; "CLAIM, errors" → why its errors do not follow the normal law.
 """
 
 import csv
@@ -23,12 +24,12 @@ from icl.parameters import CLAIMS, Parameters
 from icl.randomness import entropy
 from icl.validation import InputError
 from press.atlas import edges, points, table, work
-from press.atlas.edges import Edge
+from press.atlas.edges import WAYS, Edge
 from press.atlas.table import Line
 from press.layout import ATLAS, ROOT
 from press.run import processor
 
-FARTHER = ", twice as far"  # of a reason's claim
+FARTHER, ERRORS = ", twice as far", ", errors"  # of a reason's claim
 _MADE, _POINTS, _EDGES, _REASONS = "made.json", "points.csv", "edges.csv", "reasons.toml"
 _COSTS, _COST = "costs.csv", ("seconds", "memory_mib")
 _MOVE, _SHARE = 1e-6, 0.1  # of its size, and of what is allowed, may a recomputed number be off on another machine
@@ -142,7 +143,12 @@ def read(folder: Path = ATLAS) -> Atlas:
     reasons = folder / _REASONS
     said = tomllib.loads(reasons.read_text(encoding="utf-8")) if reasons.exists() else {}
     known = {id for chapter in CHAPTERS for id in catalogue(chapter)}
-    if unknown := sorted(said.keys() - known - {id + FARTHER for id in known}):
+    kinds = [
+        FARTHER,
+        ERRORS,
+        *{f", {name} {way}" for chapter in CHAPTERS for name in points.axes(chapter) for way in WAYS},
+    ]
+    if unknown := sorted(said.keys() - known - {id + kind for id in known for kind in kinds}):
         raise InputError(f"{reasons} gives a reason for {', '.join(unknown)}, which is no claim.")
     return Atlas(points.read(folder / _POINTS), lines, edges.read(folder / _EDGES), made, said)
 

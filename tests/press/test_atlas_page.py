@@ -10,11 +10,11 @@ from scipy.stats import norm
 
 from icl.chapters import CHAPTERS, catalogue
 from press.atlas import points
-from press.atlas.edges import TWICE, Edge
-from press.atlas.kept import FARTHER, Atlas
+from press.atlas.edges import BEYOND, TWICE, Edge
+from press.atlas.kept import ERRORS, FARTHER, Atlas
 from press.atlas.table import BROKEN, Line
 from press.pages import atlas as page
-from press.pages import atlas_maps
+from press.pages import atlas_edges, atlas_maps
 
 CHAPTER = "02_preconditioned_gd"
 SAMPLED = next(id for id, e in catalogue(CHAPTER).items() if e["method"] == "monte-carlo" and not e["rtol"] + e["atol"])
@@ -64,6 +64,23 @@ def test_honest_errors_pass_the_test_and_dishonest_ones_do_not(scale, right):
     assert (figure.columns["density"] * width).sum() == pytest.approx(1)
 
 
+def test_a_bias_that_no_point_shows_is_seen_in_all_together():
+    z = norm.ppf((np.arange(200) + 0.5) / 200)
+    calm = page.astray(made(z))
+    assert "Of the 1 claims that have 50 such errors or more, 0 have a mean off 0" in calm and "|" not in calm
+    *_, row = page.astray(made(z + 0.5)).split("\n| ")
+    assert row.strip() == f"2 | `{SAMPLED}` | 200 | 0.50 | 1.24 | Not explained yet. |"
+    known = replace(made(1.6 * z), reasons={SAMPLED + ERRORS: "Heavy tails."})
+    assert "| 0.00 | 2.54 |" in page.astray(known) and "Heavy tails. |" in page.astray(known)
+    assert page.astray(made(z[:40])).strip().count("|") == 0
+
+
+def test_rounding_of_the_tables_is_no_error():
+    (line,) = made([9]).lines[CHAPTER]
+    tiny = replace(line, predicted=86041.00034, measured=86041.00033, stderr=6.5e-7, verdict="holds")
+    assert page.errors(replace(made([1]), lines={CHAPTER: [tiny]}))[1].startswith("0 Monte Carlo")
+
+
 def test_what_fails_is_grouped_with_its_reason_and_its_command():
     broken = Line(0, EXACT, None, None, None, None, BROKEN, "ZeroDivisionError: <0>")
     drawn = soup(page.failing(made([0, 9, -7], broken)))
@@ -92,6 +109,23 @@ def test_of_each_direction_the_first_claim_to_break_is_told():
     assert page.breaking(more).endswith("|\n\nNot walked yet: chapters 1.\n")
 
 
+def test_each_claim_s_range_is_told_with_what_ends_it():
+    ways = [("a.b", "n", "up", 1000, 1001, BEYOND), ("a.b", "n", "down", 2, 1, "n < <2>"),
+            ("a.b", "sigma2", "up", 1e12, None, ""), ("a.b", "sigma2", "down", 1e-3, 1e-4, "fails"),
+            ("c", "n", "up", 7, None, ""), ("c", "n", "down", 1, None, "")]  # fmt: skip
+    found = [Edge(CHAPTER, *way) for way in ways]
+    table = soup(
+        page.claim_by_claim(replace(made([0]), edges=found, reasons={"a.b, sigma2 down": "Rounding."}))
+    ).details
+    rows = [[cell.get_text(" ") for cell in row.select("th, td")] for row in table.select("tr")]
+    assert rows == [
+        ["claim", "n", "sigma2"],
+        ["a.b", "2 … 1,000 1: n < <2>", "0.001 … 1 × 10 12 0.0001: Rounding."],
+        ["c", "1 … 7", ""],
+    ]
+    assert page.claim_by_claim(made([0])) == ""
+
+
 def test_what_holds_twice_as_far_is_counted():
     chapter, name = "07_trained_transformers", "solver_comparison.CONJUGATE_STEPS"
     n = CHAPTERS[chapter].schema.model_fields["n"].default
@@ -113,7 +147,7 @@ def test_what_holds_twice_as_far_is_counted():
 
 
 def test_numbers_are_written_out():
-    shown = [page._number(value) for value in (10001, 0.0005, 2.5e-12, 1.3335e10, 1e12, 1.0)]
+    shown = [atlas_edges._number(value) for value in (10001, 0.0005, 2.5e-12, 1.3335e10, 1e12, 1.0)]
     assert shown == ["10,001", "0.0005", "2.5 × 10{sup}`−12`", "1.33 × 10{sup}`10`", "1 × 10{sup}`12`", "1"]
 
 

@@ -29,6 +29,10 @@ def test_an_edge_is_found_by_doubling_and_bisection():
 def test_a_whole_number_shrinks_to_one_and_a_real_one_ends_near_its_edge():
     down = edges.edges(CHAPTER, "n", False, lambda n: {"a": "" if n > 2 else "too few"})
     assert (down[0].held, down[0].broke, down[0].why) == (3, 2, "too few")
+    (least,) = edges.edges(CHAPTER, "condition", False, lambda condition: {"a": ""})
+    assert (least.held, least.broke) == (1, None), "no problem has a smaller one"
+    (none,) = edges.edges("06_newton_transformers", "k", False, lambda k: {"a": ""})
+    assert (none.held, none.broke) == (0, None)
     (real,) = edges.edges(CHAPTER, "sigma2", True, lambda s: {"a": "" if s < 1000 else "fails"})
     assert real.held < 1000 <= real.broke <= edges.NEAR * real.held
 
