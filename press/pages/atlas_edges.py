@@ -73,8 +73,11 @@ def _range(atlas: Atlas, down: Edge | None, up: Edge | None) -> str:
     """A cell: from … to, and where it ends by more than a limit of time or memory, at what and why."""
     if down is None or up is None:
         return "<td></td>"
-    ends = [edge for edge in (down, up) if edge.broke is not None and edge.why != BEYOND]
-    notes = "".join(f"<br><small>{_plain(edge.broke)}: {html.escape(_why(atlas, edge))}</small>" for edge in ends)
+    ends: dict[str, list[str]] = {}
+    for edge in (down, up):
+        if edge.broke is not None and edge.why != BEYOND:
+            ends.setdefault(_why(atlas, edge), []).append(_plain(edge.broke))
+    notes = "".join(f"<br><small>{' and '.join(at)}: {html.escape(why)}</small>" for why, at in ends.items())
     return f"<td>{_plain(down.held)} … {_plain(up.held)}{notes}</td>"
 
 

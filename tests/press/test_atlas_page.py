@@ -112,7 +112,7 @@ def test_of_each_direction_the_first_claim_to_break_is_told():
 def test_each_claim_s_range_is_told_with_what_ends_it():
     ways = [("a.b", "n", "up", 1000, 1001, BEYOND), ("a.b", "n", "down", 2, 1, "n < <2>"),
             ("a.b", "sigma2", "up", 1e12, None, ""), ("a.b", "sigma2", "down", 1e-3, 1e-4, "fails"),
-            ("c", "n", "up", 7, None, ""), ("c", "n", "down", 1, None, "")]  # fmt: skip
+            ("c", "n", "up", 7, 8, "2 ≤ n ≤ 7"), ("c", "n", "down", 2, 1, "2 ≤ n ≤ 7")]  # fmt: skip
     found = [Edge(CHAPTER, *way) for way in ways]
     table = soup(
         page.claim_by_claim(replace(made([0]), edges=found, reasons={"a.b, sigma2 down": "Rounding."}))
@@ -121,7 +121,7 @@ def test_each_claim_s_range_is_told_with_what_ends_it():
     assert rows == [
         ["claim", "n", "sigma2"],
         ["a.b", "2 … 1,000 1: n < <2>", "0.001 … 1 × 10 12 0.0001: Rounding."],
-        ["c", "1 … 7", ""],
+        ["c", "2 … 7 1 and 8: 2 ≤ n ≤ 7", ""],
     ]
     assert page.claim_by_claim(made([0])) == ""
 
