@@ -57,7 +57,8 @@ def rademacher_tasks(law: PromptLaw) -> OtherTasks:
 class Regression:
     """The best preconditioner found by regressing tasks on gradients: (d, d) with errors, and two summaries.
 
-    `ratio` is tr(Gamma P^{-1}) / d against a prediction P; `risk` is that of Gamma on prompts it has not seen.
+    `ratio` is tr(Gamma P^{-1}) / d against a prediction P; `risk` is the mean of Gamma's on the prompts that made it
+    and on as many others: the one is as much below the least risk as the other above it, up to 1/prompts².
     """
 
     Gamma: Estimate
@@ -79,9 +80,9 @@ def best_matrix(sampler: Sampler, law: PromptLaw, prompts: int, rng: np.random.G
     influence = ((leverage @ P_inverse) * residual).sum(1) / law.d  # of tr(Gamma P^{-1}) / d
     ratio = Estimate(float(np.trace(Gamma @ P_inverse)) / law.d, float(influence.std() / np.sqrt(prompts)), prompts)
     m, w = _gradients_and_tasks(sampler, prompts, rng)
-    miss = w - m @ Gamma.T
-    losses = ((miss @ law.H) * miss).sum(1) + law.sigma2
-    risk = Estimate(float(losses.mean()), float(losses.std(ddof=1) / np.sqrt(prompts)), prompts)
+    fitted, others = (((miss @ law.H) * miss).sum(1) + law.sigma2 for miss in (residual, w - m @ Gamma.T))
+    error = np.sqrt((fitted.var(ddof=1) + others.var(ddof=1)) / prompts) / 2
+    risk = Estimate(float(fitted.mean() + others.mean()) / 2, float(error), 2 * prompts)
     return Regression(Estimate(Gamma, errors, prompts), ratio, risk)
 
 
