@@ -1,8 +1,8 @@
 """The committed atlas: its points, a table a chapter, who made it, and why each claim that fails does.
 
 `results/atlas/made.json` vouches for the other files by their SHA-256. `reasons.toml` is written by hand: claim →
-why it fails at some points, or cannot be decided there; "CLAIM, twice as far", "CLAIM, PARAMETER up" (or down) → why
-it does not hold there; "CLAIM, errors" → why its errors do not follow the normal law.
+why it fails at some points, or cannot be decided there; "CLAIM, twice as far", "CLAIM, PARAMETER up" (or down), and
+"PARAMETER up" for all claims → why they do not hold there; "CLAIM, errors" → why its errors are not normal.
 """
 
 import csv
@@ -143,12 +143,9 @@ def read(folder: Path = ATLAS) -> Atlas:
     reasons = folder / _REASONS
     said = tomllib.loads(reasons.read_text(encoding="utf-8")) if reasons.exists() else {}
     known = {id for chapter in CHAPTERS for id in catalogue(chapter)}
-    kinds = [
-        FARTHER,
-        ERRORS,
-        *{f", {name} {way}" for chapter in CHAPTERS for name in points.axes(chapter) for way in WAYS},
-    ]
-    if unknown := sorted(said.keys() - known - {id + kind for id in known for kind in kinds}):
+    ways = {f"{name} {way}" for chapter in CHAPTERS for name in points.axes(chapter) for way in WAYS}
+    kinds = [FARTHER, ERRORS, *(f", {way}" for way in ways)]
+    if unknown := sorted(said.keys() - known - ways - {id + kind for id in known for kind in kinds}):
         raise InputError(f"{reasons} gives a reason for {', '.join(unknown)}, which is no claim.")
     return Atlas(points.read(folder / _POINTS), lines, edges.read(folder / _EDGES), made, said)
 

@@ -3,6 +3,8 @@
 import html
 
 from icl.chapters import CHAPTERS
+from icl.claims import FAILS
+from icl.validation import InputError
 from press.atlas import edges
 from press.atlas.edges import BEYOND, Edge
 from press.atlas.kept import FARTHER, Atlas
@@ -82,9 +84,10 @@ def _range(atlas: Atlas, down: Edge | None, up: Edge | None) -> str:
 
 
 def _why(atlas: Atlas, edge: Edge) -> str:
-    """What keeps a claim from holding there; of one that fails the reason that is known."""
-    way = f"{edge.claim}, {edge.parameter} {edge.direction}"
-    return atlas.reasons.get(way, edge.why)
+    """What keeps a claim from holding there; where it fails or its code does, the reason that is known."""
+    way = f"{edge.parameter} {edge.direction}"
+    of_all = edge.why == FAILS or ("Error: " in edge.why and not edge.why.startswith(InputError.__name__))
+    return atlas.reasons.get(f"{edge.claim}, {way}") or (of_all and atlas.reasons.get(way)) or edge.why
 
 
 def _number(value: float, raised: str = "{{sup}}`{}`") -> str:

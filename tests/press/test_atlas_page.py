@@ -115,7 +115,7 @@ def test_each_claim_s_range_is_told_with_what_ends_it():
             ("c", "n", "up", 7, 8, "2 ≤ n ≤ 7"), ("c", "n", "down", 2, 1, "2 ≤ n ≤ 7")]  # fmt: skip
     found = [Edge(CHAPTER, *way) for way in ways]
     table = soup(
-        page.claim_by_claim(replace(made([0]), edges=found, reasons={"a.b, sigma2 down": "Rounding."}))
+        page.claim_by_claim(replace(made([0]), edges=found, reasons={"sigma2 down": "Rounding."}))
     ).details
     rows = [[cell.get_text(" ") for cell in row.select("th, td")] for row in table.select("tr")]
     assert rows == [
