@@ -10,6 +10,7 @@ from icl.prompts import PromptLaw
 from icl.theory import gd_beta
 from icl.theory import gradient_flow as theory
 
+NEAREST = 1e-2  # from where the end of a flow is seen
 MATRIX_D = 12  # the flow of whole matrices is followed at this many covariates at most
 
 # Reference trajectory at d = 5, n = 9, H = 0.7 I, Psi = 1.3 I, sigma2 = 0.3 from r = 1, Gamma = 0: (r, g_par, g_perp).
@@ -126,9 +127,11 @@ def measured_tail_rate(law: PromptLaw, direction: np.ndarray, Gamma: np.ndarray,
 
     Between the times at which b, relative to its start, passes the ends of `window` (a fit to the points inside would
     jump when rounding lets one in); direction (d,), Gamma (d, d). A far start is first followed to where it is none:
-    there the end has not begun, and the solver's digits are those of the start.
+    there the end has not begun, and the solver's digits are those of the start. A start so near that the solver's floor
+    would hide the end is moved away along its direction.
     """
     times = np.linspace(0, horizon(law), 4001)
+    direction = direction * max(1.0, NEAREST / np.linalg.norm(direction))
     near = np.sqrt(law.n + 1 + np.trace(law.H @ law.Psi) + law.sigma2)  # so large a b doubles what damps Gamma
     if (size := np.linalg.norm(direction)) > near:
         flow = theory.integrate(law, law.beta_star + direction, Gamma, times, rtol=1e-13)
