@@ -19,15 +19,22 @@ def breaking(atlas: Atlas) -> str:
     if not ways:
         return "No edges are known yet.\n"
     rows = ["| chapter | parameter | all hold to | first to break | at | because |", "|---|---|--:|---|--:|---|"]
+    whole: dict[str, list[str]] = {}  # way → chapters of which nothing breaks along it
     for (chapter, name, direction), found in ways.items():
-        broken = [edge for edge in found if edge.broke is not None]
-        first = min(broken, key=lambda edge: edge.broke if direction == "up" else -edge.broke, default=None)
-        told = f"`{first.claim}` | {_number(first.broke)} | {_in_cell(_why(atlas, first))}" if first else "none | |"
-        held = _number((first or min(found, key=lambda edge: edge.held)).held)
-        rows.append(f"| {CHAPTERS[chapter].number} | `{name}` {direction} | {held} | {told} |")
-    walked = {chapter for chapter, *_ in ways}
-    missing = ", ".join(str(CHAPTERS[name].number) for name in atlas.lines if name not in walked)
-    return "\n".join([*rows, *(["", f"Not walked yet: chapters {missing}."] if missing else []), ""])
+        number, broken = str(CHAPTERS[chapter].number), [edge for edge in found if edge.broke is not None]
+        if not broken:
+            whole.setdefault(f"`{name}` {direction}", []).append(number)
+            continue
+        first = min(broken, key=lambda edge: edge.broke if direction == "up" else -edge.broke)
+        told = f"`{first.claim}` | {_number(first.broke)} | {_in_cell(_why(atlas, first))}"
+        rows.append(f"| {number} | `{name}` {direction} | {_number(first.held)} | {told} |")
+    calm = "; ".join(f"{way} ({', '.join(numbers)})" for way, numbers in whole.items())
+    missing = ", ".join(
+        str(CHAPTERS[name].number) for name in atlas.lines if name not in {chapter for chapter, *_ in ways}
+    )
+    said = [f"Nothing broke along, by chapters: {calm}."] * bool(whole)
+    said += [f"Not walked yet: chapters {missing}."] * bool(missing)
+    return "\n".join([*rows, *(line for sentence in said for line in ("", sentence)), ""])
 
 
 def farther(atlas: Atlas) -> str:

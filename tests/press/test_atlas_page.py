@@ -112,11 +112,12 @@ def test_of_each_direction_the_first_claim_to_break_is_told():
     assert rows == [
         "| 2 | `n` up | 40 | `claim1` | 50 | too &#124; many |",
         "| 2 | `sigma2` down | 0.001 | `claim3` | 0.0005 | small |",
-        "| 2 | `d` up | 64 | none | | |",
+        "",
+        "Nothing broke along, by chapters: `d` up (2).",
     ]
     assert page.breaking(made([0])) == "No edges are known yet.\n"
     more = replace(made([0]), lines=made([0]).lines | {"01_one_step_gd": []}, edges=found)
-    assert page.breaking(more).endswith("|\n\nNot walked yet: chapters 1.\n")
+    assert page.breaking(more).endswith("(2).\n\nNot walked yet: chapters 1.\n")
 
 
 def test_each_claim_s_range_is_told_with_what_ends_it():
