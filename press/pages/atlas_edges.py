@@ -58,17 +58,21 @@ def farther(atlas: Atlas) -> str:
 
 
 def claim_by_claim(atlas: Atlas) -> str:
-    """A folded table a chapter: claims by parameters, from the least value at which one held to the largest."""
+    """A folded table a chapter: claims by parameters, from the least value at which one held to the largest.
+
+    Claims that hold equally far share a row.
+    """
     parts = []
     for chapter in atlas.lines:
         own = [edge for edge in atlas.edges if edge.chapter == chapter and edge.direction != edges.TWICE]
         names = list(dict.fromkeys(edge.parameter for edge in own))
         head = "".join(f"<th><code>{name}</code></th>" for name in names)
         at = {(edge.claim, edge.parameter, edge.direction): edge for edge in own}
-        rows = []
+        alike: dict[str, list[str]] = {}  # cells → the claims that have them
         for claim in dict.fromkeys(edge.claim for edge in own):
             cells = [_range(atlas, at.get((claim, name, "down")), at.get((claim, name, "up"))) for name in names]
-            rows.append(f"<tr><th><code>{html.escape(claim)}</code></th>{''.join(cells)}</tr>")
+            alike.setdefault("".join(cells), []).append(f"<code>{html.escape(claim)}</code>")
+        rows = [f"<tr><th>{', '.join(claims)}</th>{cells}</tr>" for cells, claims in alike.items()]
         if rows:
             parts.append(
                 f'<details class="icl-atlas-claims"><summary>{html.escape(title(chapter))}</summary><div>'
