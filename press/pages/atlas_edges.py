@@ -89,7 +89,8 @@ def _range(atlas: Atlas, down: Edge | None, up: Edge | None) -> str:
     ends: dict[str, list[str]] = {}
     for edge in (down, up):
         if edge.broke is not None and edge.why != BEYOND:
-            ends.setdefault(_why(atlas, edge), []).append(_plain(edge.broke))
+            word, colon, _ = (why := _why(atlas, edge)).partition(":")  # of rounding the table above says more
+            ends.setdefault(word if colon and word == "Rounding" else why, []).append(_plain(edge.broke))
     notes = "".join(f"<br><small>{' and '.join(at)}: {html.escape(why)}</small>" for why, at in ends.items())
     return f"<td>{_plain(down.held)} … {_plain(up.held)}{notes}</td>"
 

@@ -125,11 +125,13 @@ def test_each_claim_s_range_is_told_with_what_ends_it():
             ("a.b", "sigma2", "up", 1e12, None, ""), ("a.b", "sigma2", "down", 1e-3, 1e-4, "fails"),
             ("c", "n", "up", 7, 8, "2 ≤ n ≤ 7"), ("c", "n", "down", 2, 1, "2 ≤ n ≤ 7")]  # fmt: skip
     found = [Edge(CHAPTER, *way) for way in ways]
-    table = soup(page.claim_by_claim(replace(made([0]), edges=found, reasons={"sigma2 down": "Rounding."}))).details
+    table = soup(
+        page.claim_by_claim(replace(made([0]), edges=found, reasons={"sigma2 down": "Rounding: of digits."}))
+    ).details
     rows = [[cell.get_text(" ") for cell in row.select("th, td")] for row in table.select("tr")]
     assert rows == [
         ["claim", "n", "sigma2"],
-        ["a.b", "2 … 1,000 1: n < <2>", "0.001 … 1 × 10 12 0.0001: Rounding."],
+        ["a.b", "2 … 1,000 1: n < <2>", "0.001 … 1 × 10 12 0.0001: Rounding"],
         ["c", "2 … 7 1 and 8: 2 ≤ n ≤ 7", ""],
     ]
     assert page.claim_by_claim(made([0])) == ""
