@@ -11,12 +11,10 @@ from press.atlas import edges
 from press.atlas.kept import Atlas, command
 from press.atlas.table import BROKEN, Line, decided
 from press.pages.atlas_edges import breaking, claim_by_claim, farther
-from press.pages.atlas_errors import astray, errors
+from press.pages.atlas_errors import UNKNOWN, astray, errors
 from press.pages.atlas_maps import maps, margin_in_words
 from press.pages.chapter import framed
 from press.pages.reading import title
-
-_UNKNOWN = "Not explained yet."
 
 
 def pages(atlas: Atlas, tree) -> dict[str, str]:
@@ -81,7 +79,7 @@ def _wrong(atlas: Atlas, chapter: str, id: str, found: list[Line]) -> str:
         run = html.escape(command(chapter, atlas.points[chapter][line.point]))
         said = line.reason if line.verdict == BROKEN else f"margin {margin_in_words(line.margin)}"
         rows.append(f"<li><code>{run}</code> {html.escape(said)}</li>")
-    why = atlas.reasons.get(id) or catalogue(chapter)[id]["fails"] or _UNKNOWN
+    why = atlas.reasons.get(id) or catalogue(chapter)[id]["fails"] or UNKNOWN
     count = f"{len(found)} of {atlas.number(chapter)} points"
     return (
         f'<details class="icl-atlas-wrong"><summary><code>{html.escape(id)}</code> {count}: '

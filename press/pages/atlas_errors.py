@@ -11,6 +11,7 @@ from press.atlas.kept import ERRORS, Atlas
 from press.atlas.table import Line, decided
 
 _DIGITS = 1e-9  # of a number, more than the tables' ten digits lose
+UNKNOWN = "Not explained yet."  # of what has no reason
 _FEWEST, _ASTRAY = 50, 4  # errors of one claim that are looked at, and standard errors by which they may be off
 
 
@@ -62,7 +63,7 @@ def astray(atlas: Atlas) -> str:
     rows = ["| chapter | claim | errors | mean | mean square | because |", "|---|---|--:|--:|--:|---|"]
     for (chapter, claim), z in many.items():
         if _off(z):
-            why = atlas.reasons.get(claim + ERRORS, "Not explained yet.")
+            why = atlas.reasons.get(claim + ERRORS, UNKNOWN)
             shown = f"{z.mean():.2f} | {(z**2).mean():.2f}".replace("-", "−")
             rows.append(f"| {CHAPTERS[chapter].number} | `{claim}` | {len(z)} | {shown} | {why} |")
     said = (
