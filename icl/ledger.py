@@ -154,8 +154,8 @@ def _numbers(id: str, entry: dict, predicted, measured, near) -> dict[str, float
         near = None if near is None else float(near)
     except (TypeError, ValueError):
         raise InputError(f"{id}: give a number, an Estimate or NotRun(reason), not {measured!r}.") from None
-    if not all(math.isfinite(error) and error >= 0 for error in errors):
-        raise InputError(f"{id}: the standard error must be finite and at least 0, not {max(errors, key=abs)}.")
+    if senseless := [error for error in errors if not (math.isfinite(error) and error >= 0)]:
+        raise InputError(f"{id}: the standard error must be finite and at least 0, not {senseless[0]}.")
     if (near is None) == bool(entry.get("near_miss")):
         raise InputError(f"{id}: the near miss's number and its words in chapter.toml go together; give both or none.")
     tolerance = entry["atol"] + entry["rtol"] * abs(predicted)

@@ -79,7 +79,7 @@ def test_a_near_miss_is_kept(ledger, tmp_path, monkeypatch):
 def test_error_bars_must_make_sense(ledger, stderr, place):
     pair = [1, 1]
     pair[place] = Estimate(1, stderr, 10)
-    with pytest.raises(InputError, match="standard error"):
+    with pytest.raises(InputError, match=f"standard error must .*, not {stderr}"):
         ledger.claims({"a.equal": pair})
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from multi_head_risk import MultiHeadRisk
 from support import random_law
 
 from icl.models.effective import EffectiveParameters
 from icl.models.exact_risk import ExactRisk
 from icl.models.linear_block import LinearTransformerBlock
-from icl.models.multi_head import MultiHeadAttention, MultiHeadGradient, MultiHeadRisk
+from icl.models.multi_head import MultiHeadAttention, MultiHeadGradient
 from icl.prompts import token_matrix
 from icl.solvers.linear import gd_beta
 from icl.validation import InputError

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from multi_head_risk import MultiHeadRisk
 from support import assert_within_errors
 
 from icl.chapters import check_parameters
 from icl.chapters.how_the_step_is_learned import experiments, optimiser_runs, pictures, searches
 from icl.estimates import NotRun
-from icl.models.multi_head import MultiHeadAttention, MultiHeadRisk
+from icl.models.multi_head import MultiHeadAttention
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
 from icl.theory import gd_beta
