@@ -7,7 +7,7 @@ import subprocess
 import tomllib
 from collections import deque
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 # They judge the text of the sources or need the built book: a fault must change what is computed to be caught.
@@ -36,9 +36,9 @@ class Fault:
         if (count := text.count(self.find)) != 1:
             raise FaultError(f"{self.id}: its text stands {count} times in {self.file}, not once: {self.find!r}.")
         broken = text.replace(self.find, self.replace)
-        meaning = (lambda source: ast.dump(ast.parse(source))) if path.suffix == ".py" else str
+        meaning = _meaning if path.suffix == ".py" else str
         try:
-            if meaning(broken) == meaning(text):
+            if meaning(text) == meaning(broken):
                 raise FaultError(f"{self.id}: the replacement changes nothing in {self.file}.")
         except SyntaxError as error:
             raise FaultError(f"{self.id}: {self.file} would not compile: {error}.") from None
@@ -55,6 +55,12 @@ def read_faults(root: Path) -> list[Fault]:
     for fault in faults:
         fault.applied(root)
     return faults
+
+
+@lru_cache(maxsize=2)  # many faults are of the same file
+def _meaning(source: str) -> str:
+    """What a Python text says, however it is laid out."""
+    return ast.dump(ast.parse(source))
 
 
 @cache

@@ -13,7 +13,7 @@ from icl.validation import InputError
 from press import notebooks
 from press import stage as staging
 from press.finished import read_run
-from press.layout import ROOT
+from press.layout import ROOT, repository
 from press.stage import pages, stage
 
 ADDRESS = "https://example.org/someone/book"
@@ -74,9 +74,11 @@ def test_a_failed_notebook_does_not_get_in(run):
 
 
 @pytest.mark.parametrize("address", [None, ADDRESS])
-def test_an_address_turns_on_all_that_needs_one_and_nothing_leads_nowhere(run, tmp_path, monkeypatch, address):
-    monkeypatch.setattr(staging, "repository", lambda: address)
-    tree = stage(read_run("quick", run), tmp_path / "src")
+def test_an_address_turns_on_all_that_needs_one_and_nothing_leads_nowhere(staged, tmp_path, monkeypatch, address):
+    tree = staged
+    if address != repository():
+        monkeypatch.setattr(staging, "repository", lambda: address)
+        tree = stage(read_run("quick", staged.parent / "run"), tmp_path / "src")
     config = yaml.safe_load((tree / "_config.yml").read_text())
     texts = {path.name: path.read_text() for path in tree.rglob("*") if path.suffix in (".md", ".cff", ".yml")}
     everything = "".join(texts.values()) + "".join(config["parse"]["myst_substitutions"].values())

@@ -38,19 +38,19 @@ def run(program: str, given, *paths):
 
 def test_the_forward_pass_is_pytorch_s_on_a_thousand_prompts(weights, rng):
     """Every layer's answers, at every length; and beyond the law, as far as the picture reaches."""
-    shipped, lengths = recipe.load(), [1 + k % law.MOST for k in range(1000)]
-    prompts = [law.draw(rng, 1, n, 5) for n in lengths]
-    for k in range(0, 1000, 4):  # scattered at will, as readers do
-        prompts[k].y[:] = rng.uniform(-4, 4, prompts[k].y.shape)
-    given = [[p.X[0, :, 1].tolist(), p.y[0].tolist(), p.x_query[0, :, 1].tolist()] for p in prompts]
+    shipped, batches = recipe.load(), [law.draw(rng, 84, n, 5) for n in law.LENGTHS]
+    for batch in batches:
+        batch.y[::4] = rng.uniform(-4, 4, batch.y[::4].shape)  # scattered at will, as readers do
+    parts = [(batch.X[..., 1], batch.y, batch.x_query[..., 1]) for batch in batches]
+    given = [[part.tolist() for part in prompt] for batch in parts for prompt in zip(*batch, strict=True)]
     program = "(all, model, weights) => { const m = model(weights); return all.map((p) => m.answers(...p)); }"
-    found = run(program, given, ASSETS / "live_model.js", weights)
-    exact = [shipped.answers(p.X, p.y, p.x_query)[:, 0] for p in prompts]
-    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-9)
+    found = np.array(run(program, given, ASSETS / "live_model.js", weights))
+    exact = [shipped.answers(batch.X, batch.y, batch.x_query) for batch in batches]
+    np.testing.assert_allclose(found.swapaxes(0, 1), np.concatenate(exact, axis=1), rtol=0, atol=1e-9)
     single = shipped.model.float()
     with torch.no_grad():
-        usual = [single(*(torch.from_numpy(a).float() for a in (p.X, p.y, p.x_query)))[0].numpy() for p in prompts]
-    np.testing.assert_allclose(np.array(found)[:, -1], usual, rtol=0, atol=1e-5)
+        usual = [single(*(torch.from_numpy(a).float() for a in (b.X, b.y, b.x_query))).numpy() for b in batches]
+    np.testing.assert_allclose(found[:, -1], np.concatenate(usual), rtol=0, atol=1e-5)
 
 
 def test_the_straight_lines_are_the_theory_s(weights, rng):
