@@ -18,9 +18,9 @@ def farness(apart: np.ndarray, size: np.ndarray) -> np.ndarray:
     return np.sqrt(np.divide(apart, apart + size, out=np.zeros_like(apart), where=apart > 0))
 
 
-def affordable(questions: Questions) -> Questions:
-    """As many of them as a search can ask an algorithm for again and again."""
-    return questions.part(slice(max(32, _WORK // questions.asked[0].size)))
+def affordable(size: int) -> int:
+    """How many prompts a search can ask an algorithm for again and again, if so many numbers are asked in each."""
+    return max(32, _WORK // size)
 
 
 class Fit:
@@ -36,8 +36,8 @@ class Fit:
         return least(lambda number: self._far(answer(self.questions, number)), low, high)
 
     def _far(self, predicted) -> float:
-        apart = np.nan_to_num(((predicted - self._answers) ** 2).mean(1), nan=1e100, posinf=1e100)
-        return float(farness(apart, self._size).mean())
+        apart = ((predicted - self._answers) ** 2).sum(1) / self._answers.shape[1]
+        return float(farness(np.where(np.isfinite(apart), apart, 1e100), self._size).mean())
 
 
 def least(function: Callable[[float], float], low: float, high: float) -> float:

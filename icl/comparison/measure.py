@@ -21,9 +21,11 @@ from icl.comparison.fitting import Fit, affordable, farness
 from icl.comparison.models import Model, ask
 from icl.comparison.questions import Law, Questions
 from icl.estimates import Estimate, JointEstimate, joint_monte_carlo
+from icl.prompts import PromptLaw
 
 FIT = 512  # prompts on which families are fitted, other ones than they are tested on
 CHUNK = 256
+HELD = 256_000  # numbers of the contexts that a model is asked about at once: what it makes of them fits into a cache
 DRAWS = 400  # of the means, from their normal law, for intervals of step counts
 _PARTS = ("farness", "risk", "similarity", "similarity_late")
 
@@ -94,10 +96,10 @@ def distance(far: Estimate) -> Estimate:
 
 def fitted(model: Model, law: Law, rng: np.random.Generator, queries: int) -> tuple[list[Family], Questions]:
     """The families fitted to a model's answers on prompts of their own, and these prompts."""
-    questions = ask(model, law, rng, FIT, queries)
-    few = affordable(questions)
-    answers = np.concatenate([model.answers(part) for part in _parts(few)])
-    return families(law, questions, Fit(few, answers)), questions
+    count = min(FIT, affordable(law.d * (queries if model.kind == "queries" else law.n)))
+    questions = ask(model, law, rng, count if isinstance(law, PromptLaw) else FIT, queries)  # no others' best is known
+    few = questions.part(slice(count))
+    return families(law, questions, Fit(few, _answers(model, few))), questions
 
 
 def measure(
@@ -114,7 +116,7 @@ def measure(
 
     def draw(B):
         questions = ask(model, law, rng, B, queries)
-        rows = per_prompt(questions, model.answers(questions), everything(found, questions), law.d)
+        rows = per_prompt(questions, _answers(model, questions), everything(found, questions), law.d)
         tick(B)
         return rows
 
@@ -140,10 +142,8 @@ def per_prompt(questions: Questions, own: np.ndarray, others: np.ndarray, d: int
     return np.concatenate(columns, 1)
 
 
-def _parts(questions: Questions):
-    """The questions in chunks that a model can hold."""
-    P, first = len(questions.labels), 0
-    while first < P:
-        last = min(first + CHUNK, P)
-        yield questions.part(slice(first, last))
-        first = last
+def _answers(model: Model, questions: Questions) -> np.ndarray:
+    """A model's answers (P, R), asked for a part of the prompts at a time: each query may come with its context."""
+    one = questions.X[0].size * (questions.asked.shape[1] if model.kind == "queries" else 1)
+    P, size = len(questions.labels), min(CHUNK, max(1, HELD // one))
+    return np.concatenate([model.answers(questions.part(slice(k, k + size))) for k in range(0, P, size)])

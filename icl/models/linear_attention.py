@@ -66,23 +66,23 @@ class LinearSelfAttention(nn.Module):
 
     def effective(self, n: int) -> EffectiveParameters:
         """The effective parameters in the 1/n convention for context length n, differentiable."""
-        left, right = attention_path(self, self._reader(n))
+        left, right = attention_path(self, torch.from_numpy(self._reader(n)).to(self.W_P))
         d = self.d
         return EffectiveParameters(torch.zeros_like(left[:d]), left[:d], left[d], right[:d], right[d])
 
     def effective_arrays(self, n: int) -> dict[str, np.ndarray]:
         """`effective(n)` as arrays by name, for descents of thousands of steps."""
         d = self.d
-        left, right = attention_path(as_arrays(self), self._reader(n).numpy())
+        left, right = attention_path(as_arrays(self), self._reader(n))
         return dict(w1=np.zeros(d), v=left[:d], c=left[d], V=right[:d], u=right[d])
 
     def pull_back(self, gradient: dict[str, np.ndarray], n: int) -> list[np.ndarray]:
         """From a function's derivatives by `effective(n)`, arrays by name, those by W_K, W_Q, W_V and W_P."""
-        return pull_back_attention(as_arrays(self), gradient, self._reader(n).numpy())[0]
+        return pull_back_attention(as_arrays(self), gradient, self._reader(n))[0]
 
-    def _reader(self, n: int) -> torch.Tensor:
+    def _reader(self, n: int) -> np.ndarray:
         """What reads the prediction off the update: the label slot, times n where the model does not divide by it."""
-        r = self.W_P.new_zeros(self.d + 1)
+        r = np.zeros(self.d + 1)
         r[-1] = 1.0 if self.normalised else n
         return r
 
@@ -105,10 +105,11 @@ def pull_back_attention(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """From derivatives by v (d,), c (), V (d, d) and u (d,): those by W_K, W_Q, W_V, W_P, and the one by r (d+1,)."""
     d, W_K, W_Q, W_V, W_P = model.d, model.W_K, model.W_Q, model.W_V, model.W_P
-    left, right = np.append(gradient["v"], gradient["c"]), np.vstack([gradient["V"], gradient["u"]])
+    left = np.concatenate([gradient["v"], gradient["c"][None]])
+    right = np.concatenate([gradient["V"], gradient["u"][None]])
     by_W_Q, by_value = np.zeros_like(W_Q), W_V @ left  # by_value: by W_P r
     by_W_Q[:, :d] = W_K @ right
-    by_matrices = [W_Q[:, :d] @ right.T, by_W_Q, np.outer(W_P @ r, left), np.outer(by_value, r)]
+    by_matrices = [W_Q[:, :d] @ right.T, by_W_Q, (W_P @ r)[:, None] * left, by_value[:, None] * r]
     return by_matrices, by_value @ W_P
 
 

@@ -70,7 +70,7 @@ class LinearTransformerBlock(nn.Module):
         arrays = as_arrays(self)
         W_1, W_2 = arrays.W_1, arrays.W_2
         by_attention, by_r = pull_back_attention(arrays, gradient, W_2[:, -1] @ W_1)
-        by_r = by_r + np.append(gradient["w1"], 0.0)
+        by_r[: self.d] += gradient["w1"]
         by_W_2 = np.zeros_like(W_2)
         by_W_2[:, -1] = W_1 @ by_r
-        return [*by_attention, np.outer(W_2[:, -1], by_r), by_W_2]
+        return [*by_attention, W_2[:, -1, None] * by_r, by_W_2]

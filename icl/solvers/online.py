@@ -34,7 +34,8 @@ def _pass(X, y, rates, normalised=False) -> Iterator[tuple[np.ndarray, np.ndarra
     size[size == 0] = 1  # x = 0 moves nothing
     w = np.zeros((B, len(rates), d), X.dtype)
     for t in range(T):
-        predicted = (w @ X[:, t, :, None])[..., 0]
+        x = X[:, t]
+        predicted = np.matvec(w, x)
         step = rates * ((predicted - y[:, t, None]) / size[:, t, None])
-        w = w - step[..., None] * X[:, None, t]
+        w = w - step[..., None] * x[:, None]
         yield predicted, w
