@@ -32,7 +32,7 @@ class Sampler(Protocol):
 
 LONG = 2  # examples a dimension; of prompts that have more, training on samples draws the sums alone: fewer numbers
 OPEN = dict(scale=0.1, init="label_path")  # starts that keep clear of false valleys
-SCREENED, SCREENING = 4, 20  # so many starts for each that goes on, after iterations that show where they are bound
+SCREENED, SCREENING = 4, 30  # so many starts for each that goes on, after iterations that show where they are bound
 LEADING = 50  # iterations of L-BFGS after which Newton's method finds the bottom as surely as after thousands
 SAME = 1e-10  # relative difference of risks within which two ends are at one bottom
 
