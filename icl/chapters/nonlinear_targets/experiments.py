@@ -39,8 +39,8 @@ LEAST = 10_000  # prompts for a step at one of several lengths: from hundreds it
 
 
 def affordable(prompts: int, n: int, d: int) -> int:
-    """`prompts` for prompts of up to 100 covariate entries, fewer for larger ones; at least 500."""
-    return max(500, int(100 * prompts / max(100, n * d)))
+    """`prompts` for prompts of up to 100 covariate entries, fewer for larger ones; at least 300."""
+    return max(300, int(100 * prompts / max(100, n * d)))
 
 
 @dataclass(frozen=True)
