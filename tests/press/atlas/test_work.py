@@ -193,13 +193,16 @@ def test_an_atlas_that_is_ended_leaves_nothing_running(tmp_path):
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ours = lambda: subprocess.run(["pgrep", "-f", f"atlas.*{tmp_path}"], capture_output=True, text=True).stdout.split()
     begun = lambda: any((tmp_path / "points" / CHAPTER).glob("*.json"))
-    assert waited(begun) and len(ours()) > 2, "the command, Snakemake, and a job that has decided a point"
-    running.terminate()
-    assert running.wait(20) == 143 and waited(lambda: not ours())
+    try:
+        assert waited(begun) and len(ours()) > 2, "the command, Snakemake, and a job that has decided a point"
+    finally:
+        running.terminate()
+        status = running.wait(60)
+    assert status == 143 and waited(lambda: not ours())
 
 
-def waited(for_what, seconds=60):
-    """Whether it came true in time."""
+def waited(for_what, seconds=300):
+    """Whether it came true in time, on a machine that does much else."""
     end = time.monotonic() + seconds
     while not for_what() and time.monotonic() < end:
         time.sleep(0.1)
