@@ -28,13 +28,15 @@ def breaking(atlas: Atlas) -> str:
         first = min(broken, key=lambda edge: edge.broke if direction == "up" else -edge.broke)
         told = f"`{first.claim}` | {_number(first.broke)} | {_in_cell(_why(atlas, first))}"
         rows.append(f"| {number} | `{name}` {direction} | {_number(first.held)} | {told} |")
-    calm = "; ".join(f"{way} ({', '.join(numbers)})" for way, numbers in whole.items())
-    missing = ", ".join(
-        str(CHAPTERS[name].number) for name in atlas.lines if name not in {chapter for chapter, *_ in ways}
-    )
-    said = [f"Nothing broke along, by chapters: {calm}."] * bool(whole)
-    said += [f"Not walked yet: chapters {missing}."] * bool(missing)
-    return "\n".join([*rows, *(line for sentence in said for line in ("", sentence)), ""])
+    walked = {chapter for chapter, *_ in ways}
+    missing = ", ".join(str(CHAPTERS[name].number) for name in atlas.lines if name not in walked)
+    parts = ["\n".join(rows)]
+    if whole:
+        calm = "; ".join(f"{way} ({', '.join(numbers)})" for way, numbers in whole.items())
+        parts.append(f"Nothing broke along, by chapters: {calm}.")
+    if missing:
+        parts.append(f"Not walked yet: chapters {missing}.")
+    return "\n\n".join(parts) + "\n"
 
 
 def farther(atlas: Atlas) -> str:
