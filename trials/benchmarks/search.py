@@ -31,10 +31,10 @@ def second_derivatives():
         weights = LinearSelfAttention(d, rng=np.random.default_rng(0), init="label_path").effective(law.n)
         search = _Search(law, weights, False, 1.0)
         gradient, at = lambda vector, s=search: s.value_and_gradient(vector)[1], search.start
-        steps = 1e-5 * np.eye(len(at))
+        every = np.eye(len(at))
         ours, theirs, ratio = compared(
-            lambda s=search: s.curvature(s.start),
-            lambda at=at, steps=steps, g=gradient: [(g(at + step) - g(at - step)) / 2e-5 for step in steps],
+            lambda s=search, at=at, every=every: s.curvature_along(at, every),
+            lambda at=at, steps=1e-5 * every, g=gradient: [(g(at + step) - g(at - step)) / 2e-5 for step in steps],
             rounds=5,
         )
         yield f"| {d} | {len(at)} | {1e3 * ours:.2f} | {1e3 * theirs:.2f} | {ratio:.1f} |"
