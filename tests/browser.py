@@ -5,11 +5,13 @@ from contextlib import closing, contextmanager
 
 from press.chromium import HOW_TO_GET_ONE, chromium, ready
 
-__all__ = ["DEVICES", "HOW_TO_GET_ONE", "alone", "chromium", "contrast", "listen", "ready", "window"]
+__all__ = ["DEVICES", "HOW_TO_GET_ONE", "LIGHT", "alone", "chromium", "contrast", "listen", "ready", "window"]
 DEVICES = {
     "desktop": dict(viewport={"width": 1280, "height": 900}),
     "phone": dict(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True),
 }
+
+LIGHT = "css:light="  # before a selector: playwright does not ask each of a page's 50,000 nodes for a shadow root
 
 
 @contextmanager

@@ -15,14 +15,21 @@ from press.stage import pages
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """The PDF first: its one fixture takes half a minute of one core, and last it would leave the other idle.
+    """What takes longest first, for last it would leave the other cores idle; then what reads parsed pages, together.
 
     Then one device after the other, so that its windows stay open: in a new one the first page takes twice as long.
     """
-    order = list(DEVICES)
-    here = lambda item: item.callspec.params.get("device") if hasattr(item, "callspec") else None
-    last = lambda item: order.index(here(item)) if here(item) in order else len(order)
-    items.sort(key=lambda item: (item.path.name != "test_pdf.py", last(item)))
+    devices, long = list(DEVICES), ["test_pdf.py", "test_same.py"]
+
+    def place(item):
+        if item.path.name in long:
+            return 0, long.index(item.path.name)
+        device = item.callspec.params.get("device") if hasattr(item, "callspec") else None
+        if device in devices:
+            return 2, devices.index(device)
+        return (1 if "soups" in item.fixturenames else 3), 0
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

@@ -37,9 +37,10 @@ _WATCH_SHIFTS = """
 _THIN_OUT = """() => {
   const seen = new Set();
   const first = (kind) => !seen.has(kind) && !!seen.add(kind);
-  const code = "pre span[class]:not(.icl-line), dt.sig > :not(a), dt.sig > :not(a) *";
+  const code = "pre span[class]:not(.icl-line), dt.sig > :not(a), dt.sig > :not(a) *, .icl-together";
   const alike = [...document.querySelectorAll(code)].filter((token) => {
-    const kind = token.className + getComputedStyle(token.closest("pre, dt")).backgroundColor;
+    const block = token.closest("pre, dt, p, li, dd, summary, figcaption, td, div");
+    const kind = token.className + getComputedStyle(block).color + getComputedStyle(block).backgroundColor;
     const judged = token.innerText.trim().length > 1; // of a hidden token, or of a single letter, axe says nothing
     return !judged || !token.checkVisibility({ checkVisibilityCSS: true }) || !first(kind);
   });
@@ -48,7 +49,7 @@ _THIN_OUT = """() => {
     const lines = [...block.querySelectorAll(".icl-line")];
     widest.add(lines.reduce((a, b) => (b.textContent.length > a.textContent.length ? b : a)));
   }
-  const many = "pre .icl-line, .icl-card, .icl-claims details, tbody tr, article dl.py, nav li li";
+  const many = "pre .icl-line, .icl-card, .icl-claims details, tbody tr, article dl.py, nav li li, svg circle";
   const plain = "article li, article p:not(.icl-links), article div.cell"; // links let a figure scroll
   const rows = [...document.querySelectorAll(`${many}, ${plain}`)].filter((row) => {
     const parts = [...row.querySelectorAll("*")].filter((e) => !e.closest("mjx-container, svg, pre"));
@@ -57,7 +58,7 @@ _THIN_OUT = """() => {
     const kind = color + backgroundColor + [...kinds].sort().join();
     return (row.matches(many) || !row.querySelector("[id]")) && !widest.has(row) && !first(kind);
   });
-  const formulas = [...document.querySelectorAll("mjx-container")].filter(
+  const formulas = [...document.querySelectorAll("mjx-container, .icl-plain math")].filter(
     (e) => !first(e.getAttribute("tabindex") + e.getAttribute("display") + getComputedStyle(e).color)
   );
   const drawn = document.querySelectorAll("svg.icl-figure > g, mjx-container > svg > *");
@@ -120,25 +121,60 @@ def test_a_first_visit_has_its_colours_before_anything_is_drawn(browser, setting
         assert page.evaluate("window.shifts.sum") <= 0.05
 
 
+@pytest.fixture(scope="module")
+def turned_page(browser):
+    """A phone in the dark at first, then a desktop in the light: the same page, loaded once."""
+    with watched(browser, SETTINGS["phone-dark"]) as page:
+        yield page
+
+
 @pytest.mark.parametrize("name", pages())
-def test_page_is_whole(page, name):
+def test_page_is_whole(turned_page, name):
+    page = turned_page
+    page.goto("about:blank")
+    page.set_viewport_size(SETTINGS["phone-dark"]["viewport"])
+    page.emulate_media(color_scheme="dark")
+    page.wrong.clear()
     open_page(page, name)
     assert page.wrong == [], "the console complained, or a request left the disk"
     raw = page.locator("span.math, div.math")
     rendered = page.locator("mjx-container")
     assert rendered.count() >= raw.count() > 0 or raw.count() == 0, "an equation was not rendered"
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0, "an equation has an error"
-    width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert width[0] <= width[1] + 1, f"the page is {width[0]} px wide in a window of {width[1]} px"
     shifts = page.evaluate("window.shifts")
     assert shifts["sum"] <= 0.05, f"the page jumps while it loads:{shifts['worst']}"
+    assert page.locator("article img:not([alt])").count() == 0
+    fits(page)
+    turn(page, "desktop-light")
+    fits(page)
+    page.evaluate(_THIN_OUT)
+    breaks_no_rule(page)
+    turn(page, "phone-dark")
+    breaks_no_rule(page)
+
+
+def turn(page, name):
+    """The page that is open, on another device and ground, once no colour is on its way any more."""
+    page.set_viewport_size(SETTINGS[name]["viewport"])
+    page.emulate_media(color_scheme=SETTINGS[name]["color_scheme"])
+    page.wait_for_function(f"document.documentElement.dataset.theme === '{SETTINGS[name]['color_scheme']}'")
+    page.evaluate("document.getAnimations().forEach((one) => one instanceof CSSTransition && one.finish())")
+    page.wait_for_timeout(350)  # the theme looks a moment later what scrolls now, and makes it a stop of the keyboard
+
+
+def fits(page):
+    """Nothing goes beyond the window, and every figure that is seen has words."""
+    width = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert width[0] <= width[1] + 1, f"the page is {width[0]} px wide in a window of {width[1]} px"
     for label in page.locator("article svg:visible").evaluate_all(
         "all => all.filter((svg) => !svg.closest('mjx-container, [aria-hidden=true], button, summary')"
         " && !svg.parentElement.closest('svg')).map((svg) => svg.getAttribute('aria-label'))"
     ):
         assert label, "a figure has no alternative text"
-    assert page.locator("article img:not([alt])").count() == 0
-    page.evaluate(_THIN_OUT)
+
+
+def breaks_no_rule(page):
+    """None of the accessibility rules that matter."""
     found = Axe().run(page, **_AXE).response["violations"]
     grave = [
         f"{rule['impact']}: {rule['id']}, {len(rule['nodes'])} times, as in {rule['nodes'][0]['html'][:200]}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import alone, contrast
+from browser import LIGHT, alone, contrast
 from chapter_tests import WITH_EXPLORABLE, guessed, offered
 
 from icl.chapters import CHAPTERS
@@ -39,7 +39,7 @@ def open_explorable(page, chapter, fragment=""):
 
 def drawn(page):
     """The explorable of the page that is open, once it is drawn."""
-    box = page.locator("[data-explorable]")
+    box = page.locator(f"{LIGHT}[data-explorable]")
     box.locator(".line").first.wait_for(state="attached")
     return box
 
@@ -321,7 +321,7 @@ def test_without_javascript_the_start_stands_there_and_the_answer_unfolds(browse
         assert page.locator("math:visible").count() > 10
         if chapter not in WITH_EXPLORABLE:
             continue
-        box = page.locator("[data-explorable]")
+        box = page.locator(f"{LIGHT}[data-explorable]")
         assert box.locator(".fallback").is_visible() and not box.locator(".controls").is_visible()
         for panel in box.locator(".panels svg").all():
             assert panel.is_visible() and panel.locator("path.line").count(), "the picture at the start stands"
