@@ -1,7 +1,7 @@
 """The whole book as one PDF: Sphinx writes it as one page (`singlehtml`), Chromium prints that.
 
 It is printed twice: the first print tells on which page each section starts, the second carries these numbers in its
-table of contents.
+table of contents. Its equations are set once.
 """
 
 import html
@@ -28,6 +28,13 @@ _FOOTER = (
     '<div style="font: 8pt sans-serif; width: 100%; margin: 0 18mm; display: flex; justify-content: space-between">'
     '<span class="title"></span><span class="pageNumber"></span></div>'
 )
+# Into the contents: the page of each section, by its id; three digits were in its place.
+_NUMBER = """(pages) => {
+  for (const line of document.querySelectorAll("#contents li")) {
+    const page = pages[line.querySelector("a").hash.slice(1)];
+    if (page) line.lastElementChild.textContent = page;
+  }
+}"""
 logging.getLogger("pypdf").setLevel(logging.ERROR)  # what it says of Chromium's count of objects helps nobody
 
 
@@ -54,13 +61,13 @@ def _print_page(folder: Path) -> None:
     """The PDF of the single page that Sphinx built in `folder`."""
     soup = BeautifulSoup((folder / f"{pages()[0]}.html").read_text(encoding="utf-8"), "html.parser")
     article = soup.select_one("article.bd-article")
-    contents = _for_paper(article)
-    numbers: dict[str, int] = {}
+    text = _document(soup, _contents_page(_for_paper(article)), article)
     with chromium() as browser:
-        for name in ("first", "second"):
-            text = _document(soup, _contents_page(contents, numbers), article)
-            _print(browser, write_atomically(folder / "print.html", text), folder / f"{name}.pdf")
-            numbers = _page_numbers(folder / f"{name}.pdf")
+        page = _opened(browser, write_atomically(folder / "print.html", text))
+        _print(page, folder / "first.pdf")
+        page.evaluate(_NUMBER, _page_numbers(folder / "first.pdf"))
+        _print(page, folder / "second.pdf")
+        page.close()
     _finish(folder / "second.pdf")
 
 
@@ -101,10 +108,9 @@ def _for_paper(article: Tag) -> list[tuple[int, str, str]]:
     return contents
 
 
-def _contents_page(contents: list[tuple[int, str, str]], numbers: dict[str, int]) -> str:
+def _contents_page(contents: list[tuple[int, str, str]]) -> str:
     lines = "".join(
-        f'<li class="level-{level}"><a href="#{id}">{text}</a><span>{numbers.get(id, 100)}</span></li>'
-        for level, id, text in contents
+        f'<li class="level-{level}"><a href="#{id}">{text}</a><span>100</span></li>' for level, id, text in contents
     )
     return f'<section class="page" id="contents"><h1>Contents</h1><ol>{lines}</ol></section>'
 
@@ -125,7 +131,8 @@ def _document(soup: BeautifulSoup, contents: str, article: Tag) -> str:
     )
 
 
-def _print(browser, document: Path, target: Path) -> None:
+def _opened(browser, document: Path):
+    """The document in a window as wide as paper, its equations set; WorkflowError where one is not."""
     page = browser.new_page(viewport={"width": 660, "height": 900})
     page.set_default_timeout(600_000)
     page.goto(document.resolve().as_uri())
@@ -133,11 +140,14 @@ def _print(browser, document: Path, target: Path) -> None:
     wrong = page.locator("mjx-merror, [data-mjx-error]").count()
     if wrong or not page.locator("mjx-container").count():
         raise WorkflowError(f"the book was not printed: {wrong or 'all'} equations were not rendered.")
+    return page
+
+
+def _print(page, target: Path) -> None:
     page.pdf(
         path=str(target), format="A4", margin=_MARGIN, print_background=True, outline=True, tagged=True,
         display_header_footer=True, header_template="<span></span>", footer_template=_FOOTER,
     )  # fmt: skip
-    page.close()
 
 
 def _page_numbers(path: Path) -> dict[str, int]:
