@@ -39,7 +39,7 @@ def curves(path: Path = table1.RESULTS) -> Figure:
 
 HEAD = (
     *("task mean", "MLP", "printed", "seed"),
-    *("test loss, raw", "divided by d", "steps", "core minutes", "settled"),
+    *("test loss, raw", "divided by d, in 10⁻⁴", "steps", "core minutes", "settled"),
 )
 
 
@@ -68,7 +68,7 @@ def trainings(path: Path = table1.RESULTS) -> ResultTable:
         named = (f"{entry.mean:g}", "with" if entry.mlp else "without", f"{entry.printed:g}")
         for seed, run in found.get(id, {}).items():
             raw = f"{run['loss']:.5f} ± {run['stderr']:.5f}"
-            divided = f"{run['loss_per_dimension']:.6f} ± {run['stderr_per_dimension']:.6f}"
+            divided = f"{1e4 * run['loss_per_dimension']:.2f} ± {1e4 * run['stderr_per_dimension']:.2f}"
             cost = f"{run['steps'][-1]:,}", f"{run['core_seconds'] / 60:.0f}"
             rows.append((*named, str(seed), raw, divided, *cost, "yes" if run["settled"] else "no"))
         if id not in found:
