@@ -782,8 +782,8 @@ ledger.figure(pictures.landscape(trap))
 table1_pictures.trainings()
 
 # %% [markdown]
-# Each ± of the table is over test prompts, that of a claim over an entry's trainings. The printed loss is taken as raw, the stricter reading, and as a bound. A loss above it decides nothing until
-# the training has settled; nor does the table's order, a ratio without a unit, until both trainings have:
+# Each ± of the table is over test prompts, that of a claim over an entry's trainings. The printed loss is taken as raw, the
+# stricter reading, and as a bound. A loss above it decides nothing until the training has settled; nor does the table's order, a ratio without a unit, until both trainings have:
 
 # %% tags=["hide-input"]
 losses = table1.results(profile)

@@ -3,14 +3,12 @@
 import ast
 import datetime
 
-import jupytext
 import pytest
 
 from icl.chapters import CHAPTERS, check_parameters
 from press.atlas import point
 from press.atlas.needed import Statement
 from press.atlas.threads import one_thread
-from press.notebooks import source_of
 
 TODAY = datetime.date.today().toordinal()
 
@@ -25,8 +23,8 @@ def test_the_cut_decides_what_the_whole_notebook_decides(chapter, monkeypatch, t
     numbers = lambda found: {claim.id: repr((claim.predicted, claim.measured, claim.stderr)) for claim in found.claims}
     with one_thread():
         cut = point.decide(chapter, parameters)
-        own = point.statements(chapter)[1]
-        monkeypatch.setattr(point, "statements", lambda _: (_every_statement(chapter), own))
+        monkeypatch.setattr(point, "needed", _every_statement)
+        point.statements.cache_clear()
         monkeypatch.setattr(point, "PATIENCE", 5)  # what takes longer is a training; it and what reads it are left out
         whole = point.decide(chapter, parameters)
     assert cut.broken == {} and numbers(whole) == numbers(cut)
@@ -34,7 +32,11 @@ def test_the_cut_decides_what_the_whole_notebook_decides(chapter, monkeypatch, t
     assert figures[0] == 0 < figures[1]
 
 
-def _every_statement(chapter: str) -> list[Statement]:
-    cells = [cell for cell in jupytext.read(source_of(chapter)).cells if cell.cell_type == "code"]
-    cells = [cell.source for cell in cells if "colab" not in cell.metadata.get("tags", [])]
+@pytest.fixture(autouse=True)
+def statements_read_anew():
+    yield
+    point.statements.cache_clear()  # no later test is to have every statement
+
+
+def _every_statement(cells: list[str], *_) -> list[Statement]:
     return [Statement(number, node) for number, cell in enumerate(cells) for node in ast.parse(cell).body]
