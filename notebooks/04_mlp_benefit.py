@@ -835,7 +835,8 @@ ingredient_pictures.table()
 # {glue:text}`ladder_prefixes_1:.1f` and {glue:text}`ladder_prefixes_2:.1f` times.
 #
 # **What helps little, or hurts.** Leaving the curriculum away hurts where it stands, with two tokens a pair: the error is
-# {glue:text}`ladder_curriculum_1:.1f` and {glue:text}`ladder_curriculum_2:.1f` times as large, though seeds differ as much. Beside Muon the start is worth little (GPT-2's own:
+# {glue:text}`ladder_curriculum_1:.1f` and {glue:text}`ladder_curriculum_2:.1f` times as large, though seeds differ as much. Muon gains less where a prompt has but one
+# query: there Adam's error is {glue:text}`ladder_one_adam_1:.2f` and {glue:text}`ladder_one_adam_2:.2f` times Muon's, each at its best rate. Beside Muon the start is worth little (GPT-2's own:
 # {glue:text}`ladder_gpt2_1:.2f` and {glue:text}`ladder_gpt2_2:.2f` times), and the labels' unit as little (raw labels: {glue:text}`ladder_raw_1:.2f` and {glue:text}`ladder_raw_2:.2f` times): the
 # latter is there for the tens. No row reaches $.001$ a dimension in its seconds. The trainings of Table 1 do at their own size: with MLPs and
 # mean zero the training loss is below .02, .005 and .001 a dimension after {glue:text}`table1_seconds_1:,.0f`,
@@ -1000,6 +1001,10 @@ ratios = {  # of the errors of two recipes
     "muon": ("warm-up, flat, decay", whole),
     "curriculum": ("without curriculum", "Garg et al."),
     "one_query": ("whole recipe, but with one query", whole),
+    "one_adam": (
+        "whole recipe, but with one query, and Adam",
+        "whole recipe, but with one query",
+    ),
     "prefixes": ("whole recipe, but with a query for every prefix", whole),
     "gpt2": ("whole recipe, but with GPT-2's start", whole),
     "raw": ("whole recipe, but with raw labels", whole),

@@ -104,7 +104,8 @@ def _mutants() -> str:
         return _missing("mutants")
     text = f"Of {content['faults']:,} faults planted in {content['files']} files, "
     text += f"{content['caught']:,} were caught, {100 * content['share']:.1f} %, "
-    text += f"in {content['seconds'] / 60:.0f} minutes with {content['workers']} workers."
+    workers = f"{content['workers']} worker{'s' * (content['workers'] != 1)}"
+    text += f"in {content['seconds'] / 60:.0f} minutes with {workers}."
     rows = [f"| `{s['id']}` | {_broken(s['file'], code=True)} | {s['reason']} |" for s in content["survivors"]]
     return "\n".join([text, "", "| not caught | where | why |\n|---|---|---|", *rows] if rows else [text])
 

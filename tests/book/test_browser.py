@@ -79,9 +79,19 @@ _DRAWINGS = """() => {
              words: words.length, beyond: Math.max(frame.scrollWidth - frame.clientWidth, ...widths) };
   });
 }"""
-_WIDE_TABLES = """() => [...document.querySelectorAll("article table.table")].filter((table) =>
-  !table.querySelector("tr > :nth-child(4)") && table.offsetWidth > table.parentElement.clientWidth + 1
+_WIDE_TABLES = """(most) => [...document.querySelectorAll("article table")].filter((table) =>
+  !table.querySelector(`tr > :nth-child(${most + 1})`) && table.offsetWidth > table.parentElement.clientWidth + 1
 ).map((table) => table.textContent.trim().slice(0, 40))"""
+# Code and what it printed whose lines have at most 80 letters and scroll all the same, folded code too.
+_CUT_LINES = """() => {
+  const folded = [...document.querySelectorAll("details:not([open])")];
+  for (const one of folded) one.open = true;
+  const cut = [...document.querySelectorAll("article pre")].filter((pre) =>
+    pre.scrollWidth > pre.clientWidth + 1 && pre.textContent.split("\\n").every((line) => line.length <= 80)
+  ).map((pre) => pre.textContent.slice(0, 40));
+  for (const one of folded) one.open = false;
+  return cut;
+}"""
 _STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 _AXE = dict(options={"resultTypes": ["violations"], "runOnly": _STANDARDS, "preload": False})  # no fetching from a disk
 
@@ -164,6 +174,8 @@ def test_page_is_whole(turned_page, name):
     is_read_without_swiping(page, name)
     turn(page, "desktop-light")
     fits(page)
+    assert page.evaluate(_WIDE_TABLES, 20) == [], "a table goes on beyond the edge"
+    assert page.evaluate(_CUT_LINES) == [], "code of 80 columns goes on beyond the edge"
     page.evaluate(_THIN_OUT)
     breaks_no_rule(page)
     turn(page, "phone-dark")
@@ -195,7 +207,7 @@ def is_read_without_swiping(page, name):
     page.set_viewport_size({"width": 390, "height": 844})
     names = page.locator(".icl-strip summary code").evaluate_all("all => all.map((id) => id.offsetHeight)")
     assert max(names, default=0) < 60, "a claim's id has room for words beside its verdict"
-    assert page.evaluate(_WIDE_TABLES) == [], "a table of three columns goes on beyond the edge"
+    assert page.evaluate(_WIDE_TABLES, 3) == [], "a table of three columns goes on beyond the edge"
     frames = page.evaluate(_DRAWINGS)
     for frame in frames:
         assert len(frame["told"]) == 1 and frame["words"], frame

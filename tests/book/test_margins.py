@@ -90,7 +90,7 @@ def no_name_is_broken(page):
     assert page.locator("article :not(pre) > code").evaluate_all(breaks) == []
 
 
-def test_a_comparison_is_whole_on_a_tablet(browser):
+def test_a_comparison_is_whole_on_a_tablet(browser):  # as on a desktop, see test_browser
     with alone(browser, "desktop") as page:
         page.set_viewport_size({"width": 820, "height": 1000})
         page.goto((HTML / "notebooks" / "12_your_own_model.html").as_uri())

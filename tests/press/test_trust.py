@@ -40,6 +40,8 @@ def test_what_was_measured_is_shown(measured):
     assert (
         "Of 1,002 faults planted in 3 files, 501 were caught, 50.0 %, in 26 minutes with 2 workers." in trust._mutants()
     )
+    write_atomically(measured / "mutants.json", sealed(mutants | {"workers": 1, "survivors": [survivor]}))
+    assert "minutes with 1 worker." in trust._mutants()
     assert '| `s` | <code class="docutils literal notranslate">icl/<wbr>x.py</code> | the same' in trust._mutants()
     resume = {"kills": 20, "while_running": 18, "seconds_undisturbed": 200, "different": 0}
     write_atomically(measured / "trials.json", sealed({"same": {"files": 12345, "different": 0}, "resume": resume}))

@@ -74,6 +74,7 @@ LADDER = [
 ]
 WITHOUT = [  # the whole recipe but one
     replace(FULL, name="one query", answers="one"),
+    replace(FULL, name="one query, and Adam", answers="one", muon=False),
     replace(FULL, name="a query for every prefix", answers="prefixes"),
     replace(FULL, name="GPT-2's start", start="gpt2"),
     replace(FULL, name="raw labels", unit=False),

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -113,20 +114,20 @@ def table(path: Path = RESULTS) -> ResultTable:
     """A row for every recipe of the file at `path`, with what it reached at each size; – where it is not trained."""
     found = recipes(path)
     named = {size: {recipe.name: recipe for recipe in tried} for size, tried in found.items()}
-    head = ["recipe"]
-    for size in found:
-        head += [
-            f"{size.replace('d', 'd = ')}: error at the end",
-            f"seconds to {', '.join(f'{level:g}' for level in LEVELS)}",
-        ]
-    names = dict.fromkeys(name for tried in named.values() for name in tried)
-    rows = [(name, *(cell for tried in named.values() for cell in _cells(tried.get(name)))) for name in names]
-    return ResultTable(tuple(head), rows)
+    levels = ", ".join(f"{level:g}".removeprefix("0") for level in LEVELS)
+    titles = [f"{size.replace('d', 'd = ')}: {what}" for size in found for what in ("error, 10⁻³", f"s to {levels}")]
+    rows = [
+        (name.replace("whole recipe, but", "…"), *chain(*(_cells(tried.get(name)) for tried in named.values())))
+        for name in dict.fromkeys(name for tried in named.values() for name in tried)
+    ]
+    return ResultTable(("recipe", *titles), rows)
 
 
 def _cells(recipe: Recipe | None) -> tuple[str, str]:
-    """A recipe's errors at the end, median, least and largest of its seeds, and its seconds to each level."""
+    """A recipe's errors at the end, in thousandths, median, least and largest of its seeds; seconds to each level."""
     if recipe is None:
         return "–", "–"
-    least, median, most = np.quantile(recipe.errors[:, -1], (0, 0.5, 1))
-    return f"{median:.2g} ({least:.2g} to {most:.2g})", ", ".join(recipe.times())
+    least, median, most = (
+        f"{float(f'{1e3 * error:.2g}'):g}" for error in np.quantile(recipe.errors[:, -1], (0, 0.5, 1))
+    )
+    return f"{median} ({least} to {most})", ", ".join(recipe.times())
