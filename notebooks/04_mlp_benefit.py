@@ -809,7 +809,7 @@ ledger.figure(table1_pictures.curves())
 # **What each ingredient is worth.** A ladder at two smaller sizes, mean zero and no noise: $d =$ {glue:text}`ladder_d_1:.0f`, $n =$ {glue:text}`ladder_n_1:.0f`,
 # {glue:text}`ladder_layers_1:.0f` layers of width {glue:text}`ladder_width_1:.0f`, about {glue:text}`ladder_seconds_1:.0f` seconds of a core a training; and $d =$ {glue:text}`ladder_d_2:.0f`, $n =$ {glue:text}`ladder_n_2:.0f`,
 # {glue:text}`ladder_layers_2:.0f` of width {glue:text}`ladder_width_2:.0f`, about {glue:text}`ladder_seconds_2:.0f`. It begins with the recipe of {cite:t}`garg2022`; each rung adds one ingredient, and
-# the last rows are the whole recipe but one. Every row has its rate swept first, past the ends of the grid where the best lay there, and
+# the last rows lack one ingredient of the whole recipe, or two. Every row has its rate swept first, past the ends of the grid where the best lay there, and
 # {glue:text}`ladder_seeds:.0f` seeds. Errors are after all $n$ examples, divided by $d$; answering $0$ errs by $1$.
 
 # %% tags=["hide-input", "remove-output"]

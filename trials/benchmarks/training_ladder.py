@@ -97,8 +97,9 @@ def table(name: str):
 
 def d5():
     """d = 5, n = 10, 6 layers, 4 heads, width 32. Each of the first eight rows adds an ingredient to the one above; the
-    others are the whole recipe but one. Error at the query after all examples, divided by d; seconds of one core until
-    the error was first there (median of three seeds), – where it was not within the budget of about 45 seconds.
+    others lack one ingredient of the whole recipe, or two. Error at the query after all examples, divided by d; seconds
+    of one core until the error was first there (median of three seeds), – where it was not within the budget of about
+    45 seconds.
     """
     yield from table("d5")
 

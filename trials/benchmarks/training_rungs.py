@@ -72,7 +72,7 @@ LADDER = [
     replace(FULL, name="warm-up, flat, decay", muon=False),
     FULL,
 ]
-WITHOUT = [  # the whole recipe but one
+WITHOUT = [  # the whole recipe but one ingredient, or two
     replace(FULL, name="one query", answers="one"),
     replace(FULL, name="one query, and Adam", answers="one", muon=False),
     replace(FULL, name="a query for every prefix", answers="prefixes"),

@@ -21,7 +21,7 @@ LEVELS = (0.02, 0.005, 0.001)  # errors a dimension; 1 is the error of answering
 @dataclass(frozen=True)
 class Recipe:
     """Trainings of one recipe at one size: processor seconds and test errors a dimension, (seeds, checks); `rung` if it
-    belongs to the ladder, otherwise it is the whole recipe but one ingredient."""
+    belongs to the ladder, otherwise it is the whole recipe without an ingredient or two."""
 
     name: str
     rung: bool
