@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ MODULES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "icl").rglob("*
 RUNNER = {"press/run.py", "press/__init__.py"}  # executes every chapter
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Files of `icl` that a file imports itself, anywhere in it: read from the text, apart from the graph's own way.
 

@@ -38,12 +38,16 @@ class Size:
     def steps(self, rung: "Rung") -> int:
         """So many of a rung's steps take about `seconds`."""
         tokens = BATCH * (2 * self.n + 2 if rung.interleaved else self.n + rung.queries(self.n))
-        return max(CHECKS, int(self.seconds / (self.per_token * tokens + self.fixed + self.for_muon * rung.muon)))
+        step = self.per_token * tokens + self.fixed + self.for_muon * rung.muon
+        return max(CHECKS, int(rung.budget * self.seconds / step))
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A recipe; the first is Garg et al.'s (2022), and each of the ladder's adds one ingredient."""
+    """A recipe; the first is Garg et al.'s (2022), and each of the ladder's adds one ingredient.
+
+    It trains `budget` times as long as its size says.
+    """
 
     name: str
     interleaved: bool = False  # x and y as tokens of their own, as published, or one token a pair
@@ -53,6 +57,7 @@ class Rung:
     start: str = "fan_in"  # or "gpt2"
     shape: str = "trapezoid"  # warm-up, flat, linear decay; or "constant"
     muon: bool = True
+    budget: int = 1
 
     def queries(self, n: int) -> int:
         """How many queries of a prompt are answered by a step."""
@@ -72,13 +77,14 @@ LADDER = [
     replace(FULL, name="warm-up, flat, decay", muon=False),
     FULL,
 ]
-WITHOUT = [  # the whole recipe but one ingredient, or two
+OTHERS = [  # the whole recipe but one ingredient, or two; or for longer
     replace(FULL, name="one query", answers="one"),
     replace(FULL, name="one query, and Adam", answers="one", muon=False),
     replace(FULL, name="a query for every prefix", answers="prefixes"),
     replace(FULL, name="GPT-2's start", start="gpt2"),
     replace(FULL, name="raw labels", unit=False),
     replace(FULL, name="constant rates", shape="constant"),
+    replace(FULL, name="four times the budget", budget=4),
 ]
 SIZES = {
     "d5": Size(d=5, n=10, layers=6, width=32, heads=4, seconds=45, per_token=12.5e-6, fixed=0.01, for_muon=0.01),

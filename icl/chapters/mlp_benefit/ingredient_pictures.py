@@ -1,7 +1,7 @@
 """Chapter 4: what each ingredient of its trainings is worth, as `trials/benchmarks/training_ladder.py` measured it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from icl.files import read_sealed
 RESULTS = FOLDER / "training_ladder.json"
 SEEDS = 3
 LEVELS = (0.02, 0.005, 0.001)  # errors a dimension; 1 is the error of answering 0
+WHOLE = "Muon on the hidden matrices"  # the whole recipe, by what it adds last
+LONGER = "whole recipe, but with four times the budget"
 
 
 @dataclass(frozen=True)
 class Recipe:
     """Trainings of one recipe at one size: processor seconds and test errors a dimension, (seeds, checks); `rung` if it
-    belongs to the ladder, otherwise it is the whole recipe without an ingredient or two."""
+    belongs to the ladder, otherwise it is the whole recipe without an ingredient or two, or for longer."""
 
     name: str
     rung: bool
@@ -42,15 +44,23 @@ class Recipe:
 
 
 def recipes(path: Path = RESULTS) -> dict[str, list[Recipe]]:
-    """Size → its recipes in the ladder's order, those that are trained; {} where there is no file."""
+    """Size → its recipes in the ladder's order, those that are trained; {} where there is no file.
+
+    The longer trainings ran on another day, twice as slow: their seconds are what as many steps of the whole recipe,
+    which are the same steps, took in the ladder.
+    """
     if not path.exists():
         return {}
-    content = read_sealed(path)
-    named = content["settings"]["recipes"].items()
-    return {
-        size: [_recipe(name, told, found[name]["runs"]) for name, told in named if name in found]
-        for size, found in content["sizes"].items()
-    }
+    content, found = read_sealed(path), {}
+    for size, rungs in content["sizes"].items():
+        named = {name: told for name, told in content["settings"]["recipes"].items() if rungs.get(name, {}).get("runs")}
+        tried = {name: _recipe(name, told, rungs[name]["runs"]) for name, told in named.items()}
+        if LONGER in tried:
+            pace = np.median(tried[WHOLE].seconds[:, -1]) / tried[WHOLE].steps
+            seconds = [pace * np.array(run["steps"]) for run in rungs[LONGER]["runs"].values()]
+            tried[LONGER] = replace(tried[LONGER], seconds=np.array(seconds))
+        found[size] = list(tried.values())
+    return found
 
 
 def _recipe(name: str, told: dict, runs: dict[str, dict]) -> Recipe:
@@ -68,9 +78,9 @@ def sizes(path: Path = RESULTS) -> dict[str, dict]:
 
 
 def ends(path: Path = RESULTS) -> dict[str, np.ndarray]:
-    """Recipe → its error a dimension at the end at each size, the median of its seeds, (sizes,)."""
+    """Recipe → its error a dimension at the end at each size, the median of seeds, (sizes,); NaN where untrained."""
     found = [{recipe.name: np.median(recipe.errors[:, -1]) for recipe in tried} for tried in recipes(path).values()]
-    return {name: np.array([errors[name] for errors in found]) for name in found[0]}
+    return {name: np.array([errors.get(name, np.nan) for errors in found]) for name in found[0]}
 
 
 def seconds_at_table1(id: str, path: Path = table1.RESULTS) -> list[float]:

