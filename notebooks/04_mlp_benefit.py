@@ -809,7 +809,7 @@ ledger.figure(table1_pictures.curves())
 # **What each ingredient is worth.** A ladder at two smaller sizes, mean zero and no noise: $d =$ {glue:text}`ladder_d_1:.0f`, $n =$ {glue:text}`ladder_n_1:.0f`,
 # {glue:text}`ladder_layers_1:.0f` layers of width {glue:text}`ladder_width_1:.0f`, about {glue:text}`ladder_seconds_1:.0f` seconds of a core a training; and $d =$ {glue:text}`ladder_d_2:.0f`, $n =$ {glue:text}`ladder_n_2:.0f`,
 # {glue:text}`ladder_layers_2:.0f` of width {glue:text}`ladder_width_2:.0f`, about {glue:text}`ladder_seconds_2:.0f`. It begins with the recipe of {cite:t}`garg2022`; each rung adds one ingredient, and
-# the last rows lack one ingredient of the whole recipe, or two. Every row has its rate swept first, past the ends of the grid where the best lay there, and
+# the last rows lack one ingredient of the whole recipe, or two, or train longer. Every row has its rate swept first, past the ends of the grid where the best lay there, and
 # {glue:text}`ladder_seeds:.0f` seeds. Errors are after all $n$ examples, divided by $d$; answering $0$ errs by $1$.
 
 # %% tags=["hide-input", "remove-output"]
@@ -838,9 +838,13 @@ ingredient_pictures.table()
 # {glue:text}`ladder_curriculum_1:.1f` and {glue:text}`ladder_curriculum_2:.1f` times as large, though seeds differ as much. Muon gains less where a prompt has but one
 # query: there Adam's error is {glue:text}`ladder_one_adam_1:.2f` and {glue:text}`ladder_one_adam_2:.2f` times Muon's, each at its best rate. Beside Muon the start is worth little (GPT-2's own:
 # {glue:text}`ladder_gpt2_1:.2f` and {glue:text}`ladder_gpt2_2:.2f` times), and the labels' unit as little (raw labels: {glue:text}`ladder_raw_1:.2f` and {glue:text}`ladder_raw_2:.2f` times): the
-# latter is there for the tens. No row reaches $.001$ a dimension in its seconds. The trainings of Table 1 do at their own size: with MLPs and
-# mean zero the training loss is below .02, .005 and .001 a dimension after {glue:text}`table1_seconds_1:,.0f`,
-# {glue:text}`table1_seconds_2:,.0f` and {glue:text}`table1_seconds_3:,.0f` seconds of a core.
+# latter is there for the tens.
+#
+# **What more time buys.** In the same time no row reaches $.001$ a dimension. The last row is the whole recipe with four times as many steps,
+# its rate swept anew, at the first size alone: it ends at {glue:text}`ladder_longer:.5f`, and was below .02, .005 and .001 after
+# {glue:text}`ladder_longer_1:.0f`, {glue:text}`ladder_longer_2:.0f` and {glue:text}`ladder_longer_3:.0f` seconds of a core. (At the pace of the other rows, for it was trained on a slower machine. The
+# short training is sooner below .005, since its rates fall sooner.) The trainings of Table 1 reach .001 at their own size: with MLPs and mean zero
+# the training loss is below .02, .005 and .001 a dimension after {glue:text}`table1_seconds_1:,.0f`, {glue:text}`table1_seconds_2:,.0f` and {glue:text}`table1_seconds_3:,.0f` seconds of a core.
 #
 # **What a GPT-2 without MLP can do that LSA cannot.** LSA's residual connection carries a $0$ to the answer ({numref}`fig-mlp-diagram`). In a GPT-2 the query's
 # covariates pass every layer in the *residual stream* and at the end meet a learned read-out vector, the row $r$ of this chapter.
@@ -992,7 +996,7 @@ numbers |= {
     "published_3": printed[2],
     "published_4": printed[3],
 }
-rungs, whole = ingredient_pictures.ends(), "Muon on the hidden matrices"
+rungs, whole = ingredient_pictures.ends(), ingredient_pictures.WHOLE
 ratios = {  # of the errors of two recipes
     "pairs": ("without curriculum", "one token a pair"),
     "queries": ("one token a pair", "n queries after all examples"),
@@ -1015,6 +1019,11 @@ for k, size in enumerate(ingredient_pictures.sizes().values(), 1):
     for name, (one, other) in ratios.items():
         numbers[f"ladder_{name}_{k}"] = rungs[one][k - 1] / rungs[other][k - 1]
 numbers["ladder_seeds"] = ingredient_pictures.SEEDS
+tried = {recipe.name: recipe for recipe in ingredient_pictures.recipes()["d5"]}
+four_times = tried[ingredient_pictures.LONGER]
+numbers["ladder_longer"] = np.median(four_times.errors[:, -1])
+for k, level in enumerate(ingredient_pictures.LEVELS, 1):
+    numbers[f"ladder_longer_{k}"] = four_times.reached(level)
 for k, found in enumerate(
     ingredient_pictures.seconds_at_table1("table1.zero_mean_mlp"), 1
 ):
