@@ -9,7 +9,6 @@ from collections import deque
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from types import CodeType
 
 # They judge the text of the sources or need the built book: a fault must change what is computed to be caught.
 LEFT_OUT = re.compile(r"tests/(book/.*|test_house\.py|test_mutants\.py)")
@@ -59,14 +58,9 @@ def read_faults(root: Path) -> list[Fault]:
 
 
 @lru_cache(maxsize=2)  # many faults are of the same file
-def _meaning(source: str) -> CodeType:
-    """What a Python text does, however it is laid out."""
-    return _without_places(compile(source, "", "exec", dont_inherit=True))
-
-
-def _without_places(code: CodeType) -> CodeType:
-    parts = tuple(_without_places(part) if isinstance(part, CodeType) else part for part in code.co_consts)
-    return code.replace(co_consts=parts, co_firstlineno=1, co_linetable=b"")
+def _meaning(source: str) -> str:
+    """What a Python text says, however it is laid out."""
+    return ast.dump(ast.parse(source))
 
 
 @cache
