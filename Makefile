@@ -77,6 +77,7 @@ bench: setup
 	@$(BIN)/python trials/benchmarks/newton_memory.py
 	@$(BIN)/python trials/benchmarks/transformer_probes.py
 	@$(BIN)/python trials/benchmarks/depth_ladder.py
+	@$(BIN)/python trials/benchmarks/table1_on_cuda.py
 	@$(if $(wildcard .venv-peers/.installed),.venv-peers/bin,$(BIN))/python trials/benchmarks/mlp_benefit.py
 	@$(if $(wildcard .venv-peers/.installed),.venv-peers/bin,$(BIN))/python trials/benchmarks/your_own_model.py
 

@@ -6,7 +6,7 @@ import torch
 
 from icl.models.gpt import GPT, GPTConfig
 from icl.models.lstm import LSTM, LSTMConfig
-from icl.optimisers import Optimiser, Schedule, hidden_matrices
+from icl.optimisers import Optimiser, Schedule, StackedMuon, hidden_matrices
 from icl.training import train
 from icl.validation import InputError
 
@@ -93,6 +93,27 @@ def test_two_steps_of_muon_by_hand_queries_keys_and_values_apart():
                 momenta[name, k] = momentum
                 expected = -rate * 0.2 * np.sqrt(max(part.shape)) * orthogonalised(0.05 * gradient + 0.95 * momentum)
                 assert np.linalg.norm(part - expected) < 0.1 * np.linalg.norm(expected), (name, k)
+
+
+def test_in_stacks_muon_takes_the_steps_of_pytorch_s():
+    """As a GPU takes them: square, tall and wide matrices, in bfloat16, so to a few per cent of a step."""
+    rng = np.random.default_rng(5)
+    draw = lambda shape: torch.from_numpy(rng.standard_normal(shape)).float()
+    named = dict(lr=0.03, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
+    one = [torch.nn.Parameter(draw(shape)) for shape in [(8, 8), (8, 8), (32, 8), (8, 32), (8, 8)]]
+    other = [torch.nn.Parameter(matrix.detach().clone()) for matrix in one]
+    plain, stacked = torch.optim.Muon(one, **named), StackedMuon(other, **named)
+    for rate in (0.03, 0.01, 0.02):
+        before = [matrix.detach().clone() for matrix in one]
+        for matrix, copy in zip(one, other, strict=True):
+            matrix.grad = draw(matrix.shape)
+            copy.grad = matrix.grad.clone()
+        for optimiser in (plain, stacked):
+            optimiser.param_groups[0]["lr"] = rate
+            optimiser.step()
+        for start, matrix, copy in zip(before, one, other, strict=True):
+            assert (matrix - copy).norm() < 0.03 * (matrix - start).norm()
+            torch.testing.assert_close(stacked.state[copy]["momentum_buffer"], plain.state[matrix]["momentum_buffer"])
 
 
 def test_muon_leaves_the_rest_to_adam():

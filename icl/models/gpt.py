@@ -154,12 +154,13 @@ class GPT(nn.Module):
             raise InputError(
                 f"this GPT reads {self.config.d} covariates and up to {self.config.n} examples, not {d} and {n}."
             )
-        after = torch.full((Q,), n) if after is None else after
-        if after.shape != (Q,) or after.min() < 0 or after.max() > n:
+        if after is None:
+            after = torch.full((Q,), n, device=X.device)
+        elif after.shape != (Q,) or after.min() < 0 or after.max() > n:
             raise InputError(f"`after` must hold, for each of the {Q} queries, a number of examples from 0 to {n}.")
         examples = torch.cat([X, y[..., None] / self.config.label_unit], dim=-1)
         asked = torch.cat([queries, torch.zeros_like(queries[..., :1])], dim=-1)
-        places = torch.cat([torch.arange(n), after]).to(X.device)
+        places = torch.cat([torch.arange(n, device=after.device), after]).to(X.device)
         x = self.read_in(torch.cat([examples, asked], dim=1)) + self.position[places]  # (B, n + Q, C)
         yield x
         mask = query_mask(n, after).to(X)
@@ -174,10 +175,11 @@ def query_mask(n: int, after: torch.Tensor) -> torch.Tensor:
 
     A query sees itself and the first `after` (Q,) examples; nobody sees a query but itself.
     """
-    first = torch.cat([torch.arange(1, n + 1), after])  # how many examples each token sees
-    sees = torch.arange(n + len(after)) < first[:, None]
-    sees |= torch.eye(n + len(after), dtype=torch.bool)  # no query among the first: each sees its own alone
-    return torch.zeros(sees.shape).masked_fill(~sees, -torch.inf)
+    device = after.device
+    first = torch.cat([torch.arange(1, n + 1, device=device), after])  # how many examples each token sees
+    sees = torch.arange(n + len(after), device=device) < first[:, None]
+    sees |= torch.eye(n + len(after), dtype=torch.bool, device=device)  # none of the first is a query: its own alone
+    return torch.zeros(sees.shape, device=device).masked_fill(~sees, -torch.inf)
 
 
 def initialise_by_fan_in(model: nn.Module, rng: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ from press.layout import ROOT
 FOLDER = ROOT / "trials" / "benchmarks"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 COMMANDS = {"one_step_gd.commands", "newton_memory.chapter"}  # whole commands, a minute; other tests know them
-SMALLER = {"newton": {"NEWTON": range(1, 4), "GD": range(1, 10)}}
+SMALLER = {"table1_on_cuda": {"STEPS": {"cpu": 1, "cuda": 1}}, "newton": {"NEWTON": range(1, 4), "GD": range(1, 10)}}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -84,11 +84,20 @@ def ends(path: Path = RESULTS) -> dict[str, np.ndarray]:
 
 
 def seconds_at_table1(id: str, path: Path = table1.RESULTS) -> list[float]:
-    """Core seconds until an entry of Table 1 had a training loss of each of LEVELS a dimension, its first seed."""
+    """Core seconds until an entry of Table 1 had a training loss of each of LEVELS a dimension, its first seed.
+
+    Of its trainings, the shorter ones too, that which was there first; infinite where none was.
+    """
     run = next(iter(table1.runs(path)[id].values()))
-    per_step, errors = run["core_seconds"] / run["steps"][-1], np.array(run["curve"]) / table1.SIZES["d"]
-    first = [np.flatnonzero(errors <= level) for level in LEVELS]
-    return [run["steps"][found[0]] * per_step if len(found) else np.inf for found in first]
+    told = [shorter for shorter in run["shorter"] if "curve" in shorter] + [run | {"steps": run["steps"][-1]}]
+    return [min(_seconds_to(level, training) for training in told) for level in LEVELS]
+
+
+def _seconds_to(level: float, training: dict) -> float:
+    """Until the mean of one of the curve's stretches was at most `level` a dimension."""
+    ends = [part[-1] + 1 for part in np.array_split(np.arange(training["steps"]), len(training["curve"]))]
+    there = np.flatnonzero(np.array(training["curve"]) / table1.SIZES["d"] <= level)
+    return ends[there[0]] * training["core_seconds"] / training["steps"] if len(there) else np.inf
 
 
 def ladder(path: Path = RESULTS) -> Figure:

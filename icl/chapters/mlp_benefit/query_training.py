@@ -32,7 +32,7 @@ class QueryTraining:
     ):
         self.config, self.law, self.muon, self.seed, self.test_seed = config, law, muon, seed, test_seed
         self.state, self.label, self.device = state, label, device
-        self.asked, self.seconds = 0, 0.0
+        self.asked, self.seconds, self.elapsed = 0, 0.0, 0.0
 
     def begin(self):
         """The model before its first step, its loss, and their generator: the same each time."""
@@ -56,19 +56,20 @@ class QueryTraining:
 
     def whole(self, plan: Plan, prompts: int, until: float) -> tuple[Settled, Estimate] | None:
         """The training until it helps no more and its raw test loss, or None if `until` came before."""
-        began = time.process_time()
+        began, at = time.process_time(), time.monotonic()
         plan = replace(plan, muon=self.muon)
         found = train_until_flat(self.begin, plan, checkpoint=self.state, **self._kept(until))
-        self.seconds = time.process_time() - began
+        self.seconds, self.elapsed = time.process_time() - began, time.monotonic() - at
         return None if found is None else (found, self._tested(found.model, prompts))
 
     def record(self, settled: Settled, loss: Estimate, earlier: dict | None) -> dict:
-        """All that is kept of a whole training as JSON: losses raw and divided by d, curve and last stretches raw.
+        """All that is kept of a whole training as JSON: losses raw and divided by d, curve and stretches raw.
 
         `earlier` is what was kept of the same training with fewer steps, whose losses stay under "shorter".
         """
         curve, scale, d = settled.curve, self.config.label_unit**2, self.config.d
         ends = np.array_split(np.arange(len(curve)) + 1, min(BINS, len(curve)))
+        kept = settled.constant // settled.stretches.first.count
         return {
             "loss": float(loss.mean),
             "stderr": float(loss.stderr),
@@ -80,21 +81,27 @@ class QueryTraining:
                 {"loss": part.mean * scale, "stderr": part.stderr * scale, "steps": part.count}
                 for part in (settled.stretches.first, settled.stretches.second)
             ],
+            "stretches": [float(part.mean() * scale) for part in np.split(curve[: settled.constant], kept)],
             "steps": [int(part[-1]) for part in ends],
             "curve": thinned(curve * scale),
             "muon": self.muon,
             "core_seconds": round(self.core_seconds(len(curve), earlier)),
+            **({"gpu_seconds": round(self.elapsed)} if self.device == "cuda" else {}),
             "made_with": made_with(self.device),
             "shorter": _shorter(earlier, settled.constant),
         }
 
     def core_seconds(self, steps: int, earlier: dict | None = None) -> float:
-        """Of one core (of the host, where a GPU trains), a step's of those since the last start times all steps.
+        """Of one core, a step's of those since the last start times all steps.
 
-        A step's in the `earlier`, shorter run where those are fewer: on a busy machine each counts for more.
+        A step's in the `earlier`, shorter run where those are fewer: on a busy machine each counts for more. Where a
+        GPU trains, what as many steps of that run would take on a core, or, without one, the host's seconds.
         """
         step = self.seconds / max(1, self.asked)
-        return steps * min(step, earlier["core_seconds"] / earlier["steps"][-1] if earlier else step)
+        if earlier is None:
+            return steps * step
+        before = earlier["core_seconds"] / earlier["steps"][-1]
+        return steps * (before if self.device == "cuda" else min(step, before))
 
     def forget(self, *, done: bool = True) -> None:
         """Delete what a killed training would go on from, but, unless it is `done`, what a longer one would."""
@@ -114,7 +121,7 @@ def _shorter(run: dict | None, constant: int) -> list[dict]:
     if run is None:
         return []
     one = {"constant_steps": run["constant_steps"], "steps": run["steps"][-1]}
-    every = [*run["shorter"], one | {key: run[key] for key in ("loss", "stderr")}]
+    every = [*run["shorter"], one | {key: run[key] for key in ("loss", "stderr", "core_seconds", "curve")}]
     return [shorter for shorter in every if shorter["constant_steps"] < constant]
 
 

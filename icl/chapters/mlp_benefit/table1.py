@@ -49,7 +49,7 @@ ORDERS = {  # claim → the entries with MLPs and without
     "table1.mean_order": ("table1.mean_mlp", "table1.mean_no_mlp"),
 }
 SIZES = dict(d=20, n=40, layers=6, heads=4, width=128)
-PLAN = Plan(1e-3, None, stretch=500, most=12)  # Muon's rate comes from the sweep, `most` from whoever trains
+PLAN = Plan(1e-3, None, stretch=500, most=60)  # Muon's rate comes from the sweep, `most` from whoever trains
 SWEEP = Schedule(500, 1e-3, clip=1.0, warm_up=50, decay_from=300)
 RATES = (0.0015, 0.004, 0.01)  # of Muon, as large as Adam's
 RESULTS = FOLDER / "table1.json"
@@ -127,12 +127,26 @@ def orders(path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
         if missing := [entry for entry in pair if entry not in found]:
             ratios[id] = NotRun(f"no training yet of {' and '.join(missing)}: {COMMAND} makes one")
             continue
-        over, under = (found[entry] for entry in pair)
-        error = over.mean / under.mean * math.hypot(over.stderr / over.mean, under.stderr / under.mean)
-        ratio = Estimate(over.mean / under.mean, error, min(over.count, under.count))
+        ratio = _ratio(*(found[entry] for entry in pair))
         still = " and ".join(entry for entry in pair if not _settled(trained[entry]))
-        ratios[id] = NotRun(f"not settled: {still} ({ratio.mean:.2g} ± {error:.1g} so far)") if still else ratio
+        ratios[id] = NotRun(f"not settled: {still} ({ratio.mean:.2g} ± {ratio.stderr:.1g} so far)") if still else ratio
     return ratios
+
+
+def step_for_step(path: Path = RESULTS) -> tuple[int, dict[str, Estimate]]:
+    """Loss with MLPs over loss without at constant rates after as many steps: these steps, and for each mean the ratio.
+
+    Over the last stretch that every training in the file went through, the means over trainings.
+    """
+    found = {id: [run["stretches"] for run in trained.values()] for id, trained in runs(path).items()}
+    stretches = min(len(means) for trained in found.values() for means in trained)
+    at = {id: mean_over_trainings([means[stretches - 1] for means in trained]) for id, trained in found.items()}
+    return stretches * PLAN.stretch, {id: _ratio(at[over], at[under]) for id, (over, under) in ORDERS.items()}
+
+
+def _ratio(over: Estimate, under: Estimate) -> Estimate:
+    error = over.mean / under.mean * math.hypot(over.stderr / over.mean, under.stderr / under.mean)
+    return Estimate(over.mean / under.mean, error, min(over.count, under.count))
 
 
 def _settled(trained: dict[int, dict]) -> bool:

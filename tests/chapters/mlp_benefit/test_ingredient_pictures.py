@@ -74,9 +74,12 @@ def test_ends_are_medians_over_seeds_at_each_size(path):
 
 def test_seconds_at_table_1_are_of_a_core_and_by_the_dimension(monkeypatch):
     d = pictures.table1.SIZES["d"]
-    run = {"steps": [10, 20, 30, 40], "core_seconds": 80, "curve": [d, 0.02 * d, 0.005 * d, 0.004 * d]}
+    run = {"steps": [10, 20, 30, 40], "core_seconds": 80, "curve": [d, 0.02 * d, 0.005 * d, 0.004 * d], "shorter": []}
     monkeypatch.setattr(pictures.table1, "runs", lambda path: {"entry": {0: run}})
     assert pictures.seconds_at_table1("entry") == [40, 60, np.inf]
+    old = {"steps": 30, "loss": 0.001, "stderr": 0.0}  # of those no curve was kept
+    run["shorter"] = [old, {"steps": 20, "core_seconds": 30, "curve": [d, 0.004 * d]}]
+    assert pictures.seconds_at_table1("entry") == [30, 30, np.inf], "its rates fell sooner"
 
 
 def test_the_book_s_ladder_is_whole():

@@ -64,6 +64,8 @@ def test_what_is_kept_of_a_training(tmp_path):
     third, fourth = run["last_stretches"]
     assert fourth["loss"] == pytest.approx(np.mean(run["curve"][kept - 4 : kept])) and fourth["steps"] == 4
     assert run["settled"] == (third["loss"] - fourth["loss"] <= 2 * np.hypot(third["stderr"], fourth["stderr"]))
+    means = [np.mean(run["curve"][4 * k : 4 * k + 4]) for k in range(kept // 4)]
+    assert run["stretches"] == pytest.approx(means) and "gpu_seconds" not in run
     assert run["muon"] in table1.RATES
     assert "1 thread(s)" in run["made_with"]["machine"]
     assert run["curve"][0] > 100, "raw units: labels of size 14 are answered with next to nothing"
@@ -80,10 +82,23 @@ def test_a_training_that_still_fell_goes_on_when_more_is_asked_for(tmp_path, mon
     long = table1.train_entry(FIRST, 0, path, states=tmp_path / "a")
     assert table1.train_entry(FIRST, 0, whole, states=tmp_path / "b") == long != short
     run = table1.runs(path)[FIRST][0]
-    assert run["shorter"] == [dict(constant_steps=8, steps=16, loss=short.mean, stderr=short.stderr)]
+    (kept,) = run["shorter"]
+    assert kept.pop("core_seconds") >= 0 and len(kept.pop("curve")) == 16
+    assert kept == dict(constant_steps=8, steps=16, loss=short.mean, stderr=short.stderr)
     assert run["constant_steps"] == 12 and not run["settled"] and not table1.unfinished(FIRST, 0, path)
     table1.train_entry(FIRST, 0, path, states=tmp_path / "a")  # the same again is nothing shorter
     assert len(table1.runs(path)[FIRST][0]["shorter"]) == 1
+
+
+def test_step_for_step_both_are_compared_where_all_have_been(monkeypatch):
+    lengths = {"table1.zero_mean_mlp": [1, 2, 3], "table1.zero_mean_no_mlp": [4, 4, 9]}
+    lengths |= {"table1.mean_mlp": [8.0, 6.0], "table1.mean_no_mlp": [1.0, 2.0, 0.0, 0.0]}
+    trained = lambda means: {0: {"stretches": means}, 1: {"stretches": [*means[:1], 3 * means[1], *means[2:]]}}
+    monkeypatch.setattr(table1, "runs", lambda path: {id: trained(means) for id, means in lengths.items()})
+    steps, ratios = table1.step_for_step()
+    assert steps == 2 * table1.PLAN.stretch
+    assert [ratio.mean for ratio in ratios.values()] == [4 / 8, 12 / 4]
+    assert ratios["table1.mean_order"].stderr == pytest.approx(3 * np.hypot(6 / 12, 2 / 4))
 
 
 def test_a_busy_machine_makes_no_step_dearer():
@@ -92,6 +107,8 @@ def test_a_busy_machine_makes_no_step_dearer():
     training.seconds, training.asked = 6.0, 3  # two a step
     cheaper, dearer = (dict(core_seconds=seconds, steps=[2, 4]) for seconds in (4, 12))
     assert [training.core_seconds(10, earlier) for earlier in (None, cheaper, dearer)] == [20, 10, 20]
+    training.device = "cuda"  # whose host does other work: a core's seconds are those of the run before
+    assert [training.core_seconds(10, earlier) for earlier in (None, cheaper, dearer)] == [20, 10, 30]
 
 
 def test_the_rate_with_the_least_loss_is_taken_and_swept_once(tmp_path, monkeypatch):
