@@ -774,16 +774,16 @@ ledger.figure(pictures.landscape(trap))
 # **Our trainings** have that size, that batch and those laws. Every prompt asks {glue:text}`table1_queries:.0f` queries that do not see
 # each other, Muon moves the matrices inside the blocks and Adam the rest, labels are in units of their size, without a
 # curriculum. The rates, Muon's swept for every entry, stay up until {glue:text}`table1_stretch:.0f` more steps lower the loss by no more than two
-# standard errors (*settled*), or until the steps allowed are over, and then fall to zero. The model is GPT-2 with GELU itself for its
-# approximation. The book carries what came out;
-# `python -m icl train table1` goes on with what is missing:
+# standard errors (*settled*), and then fall to zero over as many steps. The model is GPT-2 with GELU itself for its
+# approximation. The book carries what came out, of trainings side by side on one GPU for {glue:text}`table1_gpu_minutes:.0f` minutes (products at
+# constant rates in TF32); core minutes are what as many steps take on one core, by shorter trainings there. `python -m icl train table1 --anew` makes them again, with `--device cuda` on a GPU:
 
 # %% tags=["hide-input"]
 table1_pictures.trainings()
 
 # %% [markdown]
 # Each ± of the table is over test prompts, that of a claim over an entry's trainings. The printed loss is taken as raw, the
-# stricter reading, and as a bound. A loss above it decides nothing until the training has settled; nor does the table's order, a ratio without a unit, until both trainings have:
+# stricter reading, and as a bound. The table's order is a ratio without a unit:
 
 # %% tags=["hide-input"]
 losses = table1.results(profile)
@@ -805,6 +805,12 @@ ledger.figure(table1_pictures.curves())
 # the prompt's own. In the second half of each the rates fall. There are
 # {glue:text}`table1_trainings:.0f` trainings for the table's {glue:text}`table1_entries:.0f` entries; settled: {glue:text}`table1_settled:.0f`.
 # ```
+#
+# **Step for step there is little between them.** Without noise the least loss is $0$, and at constant rates the loss falls about as one over the
+# step. *Settled* is the first stretch in which chance hides that, for one training sooner than for the next, and whoever settles later falls
+# longer. So all were left at constant rates beyond that point. After {glue:text}`table1_alike_steps:,.0f` steps the loss with MLPs is
+# {glue:text}`table1_alike_1:.2f` ± {glue:text}`table1_alike_1_stderr:.2f` times that without at mean zero, {glue:text}`table1_alike_2:.2f` ± {glue:text}`table1_alike_2_stderr:.2f` times for the tens;
+# printed are {glue:text}`table1_printed_1:.3f` and {glue:text}`table1_printed_2:.4f`.
 #
 # **What each ingredient is worth.** A ladder at two smaller sizes, mean zero and no noise: $d =$ {glue:text}`ladder_d_1:.0f`, $n =$ {glue:text}`ladder_n_1:.0f`,
 # {glue:text}`ladder_layers_1:.0f` layers of width {glue:text}`ladder_width_1:.0f`, about {glue:text}`ladder_seconds_1:.0f` seconds of a core a training; and $d =$ {glue:text}`ladder_d_2:.0f`, $n =$ {glue:text}`ladder_n_2:.0f`,
@@ -977,7 +983,16 @@ numbers |= {
     "table1_trainings": len(trained),
     "table1_entries": len(table1.runs()),
     "table1_settled": sum(run["settled"] for run in trained),
+    "table1_gpu_minutes": max(run["gpu_seconds"] for run in trained) / 60,
 }
+numbers["table1_alike_steps"], alike = table1.step_for_step()
+for k, (id, ratio) in enumerate(alike.items(), 1):
+    over, under = (table1.ENTRIES[entry].printed for entry in table1.ORDERS[id])
+    numbers |= {
+        f"table1_alike_{k}": ratio.mean,
+        f"table1_alike_{k}_stderr": ratio.stderr,
+        f"table1_printed_{k}": over / under,
+    }
 floors = table1.floors()
 numbers |= {
     "table1_floor_lsa": floors["lsa"],
