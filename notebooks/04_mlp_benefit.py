@@ -806,11 +806,12 @@ ledger.figure(table1_pictures.curves())
 # {glue:text}`table1_trainings:.0f` trainings for the table's {glue:text}`table1_entries:.0f` entries; settled: {glue:text}`table1_settled:.0f`.
 # ```
 #
-# **Step for step there is little between them.** Without noise the least loss is $0$, and at constant rates the loss falls about as one over the
+# **The order is one of steps.** Without noise the least loss is $0$, and at constant rates the loss falls about as one over the
 # step. *Settled* is the first stretch in which chance hides that, for one training sooner than for the next, and whoever settles later falls
-# longer. So all were left at constant rates beyond that point. After {glue:text}`table1_alike_steps:,.0f` steps the loss with MLPs is
-# {glue:text}`table1_alike_1:.2f` ± {glue:text}`table1_alike_1_stderr:.2f` times that without at mean zero, {glue:text}`table1_alike_2:.2f` ± {glue:text}`table1_alike_2_stderr:.2f` times for the tens;
-# printed are {glue:text}`table1_printed_1:.3f` and {glue:text}`table1_printed_2:.4f`.
+# longer. So all were left at constant rates beyond that point, and can be compared step for step. After {glue:text}`table1_early_steps:,.0f` steps the
+# loss with MLPs is {glue:text}`table1_early_1:.2f` ± {glue:text}`table1_early_1_stderr:.2f` times that without at mean zero and {glue:text}`table1_early_2:.2f` ±
+# {glue:text}`table1_early_2_stderr:.2f` times for the tens; after {glue:text}`table1_late_steps:,.0f`, {glue:text}`table1_late_1:.2f` ± {glue:text}`table1_late_1_stderr:.2f` and
+# {glue:text}`table1_late_2:.2f` ± {glue:text}`table1_late_2_stderr:.2f` times. Printed are {glue:text}`table1_printed_1:.3f` and {glue:text}`table1_printed_2:.4f`.
 #
 # **What each ingredient is worth.** A ladder at two smaller sizes, mean zero and no noise: $d =$ {glue:text}`ladder_d_1:.0f`, $n =$ {glue:text}`ladder_n_1:.0f`,
 # {glue:text}`ladder_layers_1:.0f` layers of width {glue:text}`ladder_width_1:.0f`, about {glue:text}`ladder_seconds_1:.0f` seconds of a core a training; and $d =$ {glue:text}`ladder_d_2:.0f`, $n =$ {glue:text}`ladder_n_2:.0f`,
@@ -985,14 +986,14 @@ numbers |= {
     "table1_settled": sum(run["settled"] for run in trained),
     "table1_gpu_minutes": max(run["gpu_seconds"] for run in trained) / 60,
 }
-numbers["table1_alike_steps"], alike = table1.step_for_step()
-for k, (id, ratio) in enumerate(alike.items(), 1):
-    over, under = (table1.ENTRIES[entry].printed for entry in table1.ORDERS[id])
-    numbers |= {
-        f"table1_alike_{k}": ratio.mean,
-        f"table1_alike_{k}_stderr": ratio.stderr,
-        f"table1_printed_{k}": over / under,
-    }
+for name, steps in (("early", 3000), ("late", None)):
+    numbers[f"table1_{name}_steps"], compared = table1.step_for_step(steps)
+    for k, ratio in enumerate(compared.values(), 1):
+        numbers[f"table1_{name}_{k}"] = ratio.mean
+        numbers[f"table1_{name}_{k}_stderr"] = ratio.stderr
+for k, pair in enumerate(table1.ORDERS.values(), 1):
+    over, under = (table1.ENTRIES[entry].printed for entry in pair)
+    numbers[f"table1_printed_{k}"] = over / under
 floors = table1.floors()
 numbers |= {
     "table1_floor_lsa": floors["lsa"],

@@ -49,10 +49,11 @@ function iclTarget() {
     }
   }
 
-  /* Names of modules and files go on in the next line between their parts, not inside a word. */
+  /* Names of modules and files go on in the next line between their parts, not inside a word; options stay whole. */
   function part() {
     for (const code of document.querySelectorAll("article :not(pre) > code, article :not(pre) > code .pre")) {
       if (code.closest("table") && innerWidth > 640) continue; // there a table has room for whole names
+      if (/^--?\w/.test(code.textContent) && !code.firstElementChild) code.classList.add("icl-together");
       if (!code.firstElementChild) code.innerHTML = code.innerHTML.replace(/[._/](?=[a-z])/gi, "$&<wbr>");
     }
   }

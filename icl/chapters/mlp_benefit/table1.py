@@ -133,15 +133,17 @@ def orders(path: Path = RESULTS) -> dict[str, Estimate | NotRun]:
     return ratios
 
 
-def step_for_step(path: Path = RESULTS) -> tuple[int, dict[str, Estimate]]:
+def step_for_step(steps: int | None = None, path: Path = RESULTS) -> tuple[int, dict[str, Estimate]]:
     """Loss with MLPs over loss without at constant rates after as many steps: these steps, and for each mean the ratio.
 
-    Over the last stretch that every training in the file went through, the means over trainings.
+    Over the stretch that ends there, by default the last that every training in the file went through; means over
+    trainings.
     """
     found = {id: [run["stretches"] for run in trained.values()] for id, trained in runs(path).items()}
-    stretches = min(len(means) for trained in found.values() for means in trained)
-    at = {id: mean_over_trainings([means[stretches - 1] for means in trained]) for id, trained in found.items()}
-    return stretches * PLAN.stretch, {id: _ratio(at[over], at[under]) for id, (over, under) in ORDERS.items()}
+    last = min(len(means) for trained in found.values() for means in trained)
+    last = last if steps is None else steps // PLAN.stretch
+    at = {id: mean_over_trainings([means[last - 1] for means in trained]) for id, trained in found.items()}
+    return last * PLAN.stretch, {id: _ratio(at[over], at[under]) for id, (over, under) in ORDERS.items()}
 
 
 def _ratio(over: Estimate, under: Estimate) -> Estimate:

@@ -54,6 +54,16 @@ def test_a_training_in_slices_ends_in_the_same_numbers(tmp_path):
     assert table1.committed(whole) == {FIRST: found} and found.stderr > 0 and found.count == 4000
 
 
+@pytest.mark.parametrize(
+    "loss, error, told", [(0.00027742, 3.738e-6, "0.0002774 ± 0.0000037"), (12.34, 1.96, "12.3 ± 2.0")]
+)
+def test_a_loss_is_told_to_the_second_digit_of_its_error(loss, error, told, tmp_path, monkeypatch):
+    run = {"loss": loss, "stderr": error, "loss_per_dimension": loss, "stderr_per_dimension": error}
+    run |= {"steps": [4], "core_seconds": 60, "settled": True}
+    monkeypatch.setattr(table1, "runs", lambda path: {LAST: {0: run}})
+    assert pictures.trainings(tmp_path).rows[-1][4] == told
+
+
 def test_what_is_kept_of_a_training(tmp_path):
     path = tmp_path / "t.json"
     found = table1.train_entry(LAST, 0, path, states=tmp_path)
@@ -99,6 +109,8 @@ def test_step_for_step_both_are_compared_where_all_have_been(monkeypatch):
     assert steps == 2 * table1.PLAN.stretch
     assert [ratio.mean for ratio in ratios.values()] == [4 / 8, 12 / 4]
     assert ratios["table1.mean_order"].stderr == pytest.approx(3 * np.hypot(6 / 12, 2 / 4))
+    steps, ratios = table1.step_for_step(table1.PLAN.stretch)
+    assert steps == table1.PLAN.stretch and [ratio.mean for ratio in ratios.values()] == [1 / 4, 8]
 
 
 def test_a_busy_machine_makes_no_step_dearer():
@@ -264,7 +276,8 @@ def test_the_table_has_a_row_for_every_training_and_both_units(tmp_path):
     assert [row[:4] for row in rows[-2:]] == [("10", "without", "8.871", seed) for seed in "01"] and len(rows) == 5
     assert rows[0][3:] == ("–", "no training yet", "no training yet", "–", "–", "–")
     raw, divided = (float(cell.partition(" ±")[0]) for cell in rows[-1][4:6])
-    assert raw == pytest.approx(run["loss"], abs=1e-5) and divided == pytest.approx(1e4 * raw / 2, abs=0.1)
+    assert raw == pytest.approx(run["loss"], abs=run["stderr"] / 10)
+    assert divided == pytest.approx(1e4 * run["loss"] / 2, abs=1e4 * run["stderr"] / 20)
     assert rows[-1][6] == str(run["steps"][-1]) and rows[-1][8] == ("yes" if run["settled"] else "no")
     page = pictures.trainings(path)._repr_html_()
     assert page.count("<tr>") == 6 and page.count("<td") == 5 * len(pictures.HEAD)
