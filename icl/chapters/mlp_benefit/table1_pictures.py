@@ -69,7 +69,7 @@ def trainings(path: Path = table1.RESULTS) -> ResultTable:
         named = (f"{entry.mean:g}", "with" if entry.mlp else "without", f"{entry.printed:g}")
         for seed, run in found.get(id, {}).items():
             raw = _to_its_error(run["loss"], run["stderr"])
-            divided = _to_its_error(1e4 * run["loss_per_dimension"], 1e4 * run["stderr_per_dimension"])
+            divided, _, _ = _to_its_error(1e4 * run["loss_per_dimension"], 1e4 * run["stderr_per_dimension"]).split()
             cost = f"{run['steps'][-1]:,}", f"{run['core_seconds'] / 60:.0f}"
             rows.append((*named, str(seed), raw, divided, *cost, "yes" if run["settled"] else "no"))
         if id not in found:
