@@ -156,8 +156,13 @@ def measured_text(claim: Claim) -> str:
     decimals = 1 - math.floor(math.log10(claim.stderr))
     if not math.isfinite(claim.measured) or not -4 <= decimals <= 8:
         return f"{shown_number(claim.measured)} ± {shown_number(claim.stderr, digits=2)}"
-    measured, stderr = (f"{round(x, decimals):.{max(decimals, 0)}f}" for x in (claim.measured, claim.stderr))
-    return f"{measured} ± {stderr}".replace("-", "−")
+    return to_its_error(claim.measured, claim.stderr).replace("-", "−")
+
+
+def to_its_error(value: float, error: float) -> str:
+    """A number and its positive standard error, both to the second digit of the error: 0.0052 ± 0.0011."""
+    decimals = 1 - math.floor(math.log10(error))
+    return " ± ".join(f"{round(x, decimals):.{max(decimals, 0)}f}" for x in (value, error))
 
 
 def shown_number(value: float, digits: int = 7) -> str:

@@ -1,12 +1,12 @@
 """Chapter 4's picture and table of the trainings behind Table 1."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from icl.chapters.mlp_benefit import table1
+from icl.claims import to_its_error
 from icl.figures import COLOURS, Figure, canvas, style
 
 
@@ -68,16 +68,10 @@ def trainings(path: Path = table1.RESULTS) -> ResultTable:
     for id, entry in table1.ENTRIES.items():
         named = (f"{entry.mean:g}", "with" if entry.mlp else "without", f"{entry.printed:g}")
         for seed, run in found.get(id, {}).items():
-            raw = _to_its_error(run["loss"], run["stderr"])
-            divided, _, _ = _to_its_error(1e4 * run["loss_per_dimension"], 1e4 * run["stderr_per_dimension"]).split()
+            raw = to_its_error(run["loss"], run["stderr"])
+            divided, _, _ = to_its_error(1e4 * run["loss_per_dimension"], 1e4 * run["stderr_per_dimension"]).split()
             cost = f"{run['steps'][-1]:,}", f"{run['core_seconds'] / 60:.0f}"
             rows.append((*named, str(seed), raw, divided, *cost, "yes" if run["settled"] else "no"))
         if id not in found:
             rows.append((*named, "–", *["no training yet"] * 2, *["–"] * 3))
     return ResultTable(HEAD, rows)
-
-
-def _to_its_error(value: float, error: float) -> str:
-    """Both to the second digit of a positive error: 0.0052 ± 0.0011."""
-    digits = max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
