@@ -11,6 +11,7 @@ import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import matplotlib
@@ -172,6 +173,10 @@ class Figure:
 
     def svg(self) -> str:
         """The picture as SVG for inlining: the page's text colour as ink, ids of its own, an alternative text."""
+        return self._svg
+
+    @cached_property
+    def _svg(self) -> str:  # for its file and for the notebook, which shows it too: drawing takes most of its time
         return self._drawn(self.canvas, self.name)
 
     def narrow_svg(self) -> str:
