@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from icl.models.gpt import Block, check_sizes, initialise
+from icl.models.gpt import Block, check_sizes, check_start, check_unit, initialise, initialise_by_fan_in
 from icl.validation import InputError
 
 
@@ -24,13 +24,17 @@ class DecoderConfig:
     width: int = 256
     expansion: int = 4
     mlp: bool = True
+    label_unit: float = 1.0  # labels are read and answered in it
+    start: str = "gpt2"  # the weights before training: as GPT-2, or by "fan_in"
 
     def __post_init__(self):
         check_sizes(self, "d", "points", "layers", "heads", "width", "expansion")
+        check_unit(self.label_unit)
+        check_start(self.start)
 
 
 class Decoder(nn.Module):
-    """The decoder, float32. `rng`, a NumPy generator, seeds the initial weights (N(0, 0.02²), as GPT-2)."""
+    """The decoder, float32. `rng`, a NumPy generator, seeds the weights, as `config.start` says."""
 
     def __init__(self, config: DecoderConfig, *, rng: np.random.Generator):
         super().__init__()
@@ -41,11 +45,13 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
         initialise(self, config, rng)
+        if config.start == "fan_in":
+            initialise_by_fan_in(self, rng)
 
     def forward(self, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Predictions (B, T) of y (B, T) at X (B, T, d), the t-th from the t − 1 pairs before it; T ≤ points."""
         *_, last = self._streams(X, y)
-        return self.read_out(self.norm(last[:, ::2]))[..., 0]
+        return self.read_out(self.norm(last[:, ::2]))[..., 0] * self.config.label_unit
 
     def states(self, X: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
         """The x-tokens' residual stream after read-in and after every layer: layers + 1 tensors (B, T, width)."""
@@ -57,7 +63,7 @@ class Decoder(nn.Module):
             raise InputError(
                 f"this decoder reads {self.config.d} covariates and up to {self.config.points} pairs, not {d} and {T}."
             )
-        labels = torch.cat([y[..., None], X.new_zeros(B, T, d - 1)], dim=-1)
+        labels = torch.cat([y[..., None] / self.config.label_unit, X.new_zeros(B, T, d - 1)], dim=-1)
         tokens = torch.stack([X, labels], dim=2).reshape(B, 2 * T, d)
         x = self.read_in(tokens) + self.position[: 2 * T]
         yield x

@@ -26,6 +26,18 @@ def check_sizes(config, *names: str) -> None:
         raise InputError(f"width = {config.width} must be a multiple of heads = {config.heads}; change one of them.")
 
 
+def check_unit(label_unit: float) -> None:
+    """Raise InputError unless it is a positive number."""
+    if not (math.isfinite(label_unit) and label_unit > 0):
+        raise InputError(f"label_unit must be a positive number, not {label_unit!r}.")
+
+
+def check_start(start: str) -> None:
+    """Raise InputError unless it names first weights: of `initialise`, or of `initialise_by_fan_in`."""
+    if start not in ("gpt2", "fan_in"):
+        raise InputError(f'start must be "gpt2" or "fan_in", not {start!r}.')
+
+
 @dataclass(frozen=True)
 class GPTConfig:
     """Sizes of a GPT; every field has a reason. Raises InputError for sizes that do not fit."""
@@ -41,8 +53,7 @@ class GPTConfig:
 
     def __post_init__(self):
         check_sizes(self, "d", "n", "layers", "heads", "width", "expansion")
-        if not (math.isfinite(self.label_unit) and self.label_unit > 0):
-            raise InputError(f"label_unit must be a positive number, not {self.label_unit!r}.")
+        check_unit(self.label_unit)
 
 
 class Attention(nn.Module):
@@ -111,8 +122,7 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(Block(config, gelu="none") for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
-        if start not in ("gpt2", "fan_in"):
-            raise InputError(f'start must be "gpt2" or "fan_in", not {start!r}.')
+        check_start(start)
         initialise(self, config, rng)
         if start == "fan_in":
             initialise_by_fan_in(self, rng)

@@ -1,5 +1,7 @@
 """Encoder, LSTM, decoder: who sees what, and what they refuse."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -66,6 +68,19 @@ def test_decoder_is_shorter_on_shorter_sequences(rng):
     assert len(model.states(X, y)) == 3
 
 
+def test_decoder_reads_and_answers_in_its_unit():
+    sizes = DecoderConfig(3, 7, layers=2, heads=2, width=8)
+    plain, in_twos = (Decoder(c, rng=np.random.default_rng(1)) for c in (sizes, replace(sizes, label_unit=2.0)))
+    rng = np.random.default_rng(2)
+    X, y = draw(rng, 2, 7, 3), draw(rng, 2, 7)
+    torch.testing.assert_close(in_twos(X, 2 * y), 2 * plain(X, y))
+
+
+def test_decoder_may_start_by_fan_in(rng):
+    model = Decoder(DecoderConfig(3, 7, layers=2, heads=2, width=64, start="fan_in"), rng=rng)
+    assert model.blocks[0].attention.qkv.weight.std().item() == pytest.approx(1 / np.sqrt(3 * 64), rel=0.05)
+
+
 def test_bad_input(rng):
     with pytest.raises(InputError, match="multiple of heads"):
         EncoderConfig(3, heads=3, width=32)
@@ -83,6 +98,10 @@ def test_bad_input(rng):
         Decoder(DecoderConfig(3, 7, 1, 1, 4), rng=rng)(torch.zeros(1, 8, 3), torch.zeros(1, 8))
     with pytest.raises(InputError, match="multiple of heads"):
         DecoderConfig(heads=3)
+    with pytest.raises(InputError, match="label_unit"):
+        DecoderConfig(label_unit=0.0)
+    with pytest.raises(InputError, match="start must be"):
+        DecoderConfig(start="zero")
 
 
 def test_weights_are_seeded():

@@ -10,7 +10,7 @@ import torch
 
 from icl.chapters.trained_transformers.sequence_laws import Curriculum, linear
 from icl.models.decoder import Decoder, DecoderConfig
-from icl.models.gpt import GPT, GPTConfig, initialise_by_fan_in
+from icl.models.gpt import GPT, GPTConfig
 from icl.optimisers import Schedule
 from icl.prompts import PromptLaw
 from icl.theory.moments import label_size
@@ -101,9 +101,7 @@ class Trial:
         self.unit = label_size(self.law) if rung.unit else 1.0
         shared = dict(d=size.d, layers=size.layers, width=size.width, heads=size.heads)
         if rung.interleaved:
-            self.model = Decoder(DecoderConfig(points=size.n + 1, **shared), rng=self.rng)
-            if rung.start == "fan_in":
-                initialise_by_fan_in(self.model, self.rng)
+            self.model = Decoder(DecoderConfig(points=size.n + 1, start=rung.start, **shared), rng=self.rng)
         else:
             config = GPTConfig(n=size.n, label_unit=self.unit, **shared)
             self.model = GPT(config, rng=self.rng, start=rung.start)

@@ -4,7 +4,7 @@ import numpy as np
 
 from icl.chapters.trained_transformers.published_size import ByExamples
 from icl.chapters.trained_transformers.study import Study
-from icl.figures import COLOURS, Figure, canvas, style
+from icl.figures import COLOURS, INK, Figure, canvas, style
 
 MODEL = COLOURS["trained_sampled"]
 
@@ -47,3 +47,33 @@ def training(record: dict, found: Study, errors: ByExamples) -> Figure:
         " twenty examples, where that ends; with more they fall below a hundredth. Thin lines, its layers, fan out."
     )
     return Figure("published_size_training", figure, columns, alt, method="trained")
+
+
+def layouts(studies: dict[str, Study]) -> Figure:
+    """Of models that read their examples in different layouts, by name: left, Newton steps whose error is the layer's;
+    right, what gradient descent's best similarity is above Newton's. Lines are means over runs, dots the runs."""
+    columns = {}
+    with style():
+        figure, (left, right) = canvas(1, 2, height=3.4)
+        for (label, found), mark in zip(studies.items(), ("-o", "--s"), strict=True):
+            newton, gd = ([run.best()[1] for run in runs] for runs in found.similarities(found.newton, found.gd))
+            for axis, runs, name in (
+                (left, found.matching("newton").steps, "steps"),
+                (right, np.subtract(gd, newton), "lead"),
+            ):
+                axis.plot(found.layers[1:], runs.mean(0)[1:], mark, color=MODEL, markersize=5, label=label)
+                axis.plot(found.layers[1:], runs.T[1:], mark[-1], color=MODEL, markersize=3.5, alpha=0.4)
+                columns |= {f"{name}_{label.replace(' ', '_')}_run{k}": run for k, run in enumerate(runs)}
+        columns["layer"] = found.layers
+        right.axhline(0, color=INK, linewidth=0.9, linestyle=":")
+        left.set(xlabel="layer", title="equal error: Newton steps")
+        right.set(xlabel="layer", title="similarity: GD less Newton")
+        for axis in (left, right):
+            axis.set_xticks(found.layers[1:])
+        left.legend(fontsize=8.5)
+    alt = (
+        "Two panels against the layer, a line for each layout. Left, Newton steps whose error is the layer's: both rise"
+        " evenly, the interleaved one a little later. Right, gradient descent's best similarity less Newton's: above 0"
+        " but for the first layer of the interleaved model."
+    )
+    return Figure("layouts", figure, columns, alt, method="trained")

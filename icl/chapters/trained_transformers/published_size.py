@@ -72,6 +72,20 @@ class ByExamples:
         return _mean(excess[:, excess.mean(0).argmax()])
 
 
+def layout_numbers(layouts: dict[str, Study], profile: str, seed: int) -> dict[str, float]:
+    """Of one model a layout, by names that end in the layout's last word: steps at constant rates, error after all n
+    examples as a share of that of answering 0, Newton steps that its second layer is worth."""
+    found = {}
+    for layout, study in layouts.items():
+        name, recipe = layout.split()[-1], study.recipe
+        found |= {
+            f"layout_steps_{name}": weights.model_of(recipe.name, 0, profile, seed)[1]["steps"]["constant"],
+            f"layout_error_{name}": float(np.mean(study.runs[0].own[:, -1] ** 2)) / recipe.model.d,
+            f"layout_first_{name}": float(study.matching("newton").steps[0, 2]),
+        }
+    return found
+
+
 def _mean(values: np.ndarray) -> Estimate:
     return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), len(values))
 

@@ -7,10 +7,19 @@ import numpy as np
 
 from icl import probes
 from icl.chapters.trained_transformers import probing, recipes, weights
-from icl.chapters.trained_transformers.probing import Algorithm, Matching, Positions, Probed, Queries, Similarity
+from icl.chapters.trained_transformers.probing import (
+    Algorithm,
+    Matching,
+    Positions,
+    Probed,
+    Queries,
+    Sequences,
+    Similarity,
+)
 from icl.chapters.trained_transformers.sequence_laws import NOISE
 from icl.constructions.newton_transformer import design_d
 from icl.estimates import Estimate
+from icl.models.encoder import EncoderConfig
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
@@ -85,11 +94,13 @@ class Study:
 
 
 def study(name: str, parameters: Parameters, stream: Streams, *, runs: int = 1, positions: bool = False) -> Study:
-    """Probe `runs` runs of a recipe, on queries or on the positions of a sequence, on fresh prompts."""
+    """Probe `runs` runs of a recipe, on queries or on the positions of a sequence, on fresh prompts; a decoder on
+    positions always."""
     recipe = recipes.check_recipe(name)
     what = f"{name}, positions" if positions else name
     rng = stream(f"prompts for {what}")
-    draw = Positions.draw if positions else Queries.draw
+    asked = Positions if positions else Queries
+    draw = (asked if isinstance(recipe.model, EncoderConfig) else Sequences).draw
     train, test = draw(recipe, probing.TRAIN, rng), draw(recipe, probing.TEST, rng)
     models = [weights.model_of(name, run, parameters.profile, parameters.seed)[0] for run in range(runs)]
     probed = [probing.probe(model, train, test) for model in models]

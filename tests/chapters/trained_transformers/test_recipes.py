@@ -404,6 +404,38 @@ def test_six_layers_are_probed_with_their_noise_taken_off(tmp_path, monkeypatch)
         published_size.six_layers("cubic", Streams("a test", 0))
 
 
+def test_both_layouts_are_probed_on_sequences_and_drawn(tmp_path, monkeypatch):
+    sizes = dict(layers=3, heads=1, width=8, label_unit=3**0.5)
+    tiny = {
+        "layout_pairs": replace(TINY_PLAN, model=PairDecoderConfig(3, 5, **sizes), n=5),
+        "layout_interleaved": replace(TINY_PLAN, model=DecoderConfig(3, 6, **sizes, start="fan_in"), n=5),
+    }
+    monkeypatch.setattr(weights, "FOLDER", tmp_path)
+    monkeypatch.setattr(probing, "TRAIN", 64)
+    monkeypatch.setattr(probing, "TEST", 128)
+    parameters, found = check_parameters("07_trained_transformers"), {}
+    for name, recipe in tiny.items():
+        recipe = replace(recipe, name=name)
+        monkeypatch.setitem(recipes.RECIPES, name, recipe)
+        weights.train_recipe(recipe, 0, tmp_path)
+        weights.train_recipe(recipe, 1, tmp_path)
+        found[name] = study.study(name, parameters, Streams("a test", 0), runs=2)
+        assert found[name].test.X.shape == (128, 6, 3) and found[name].runs[1].raw.shape == (4, 128, 5)
+        X, y = (torch.from_numpy(part).float() for part in (found[name].test.X, found[name].test.y))
+        with torch.no_grad():
+            answers = found[name].models[1](X, y).double().numpy()
+        np.testing.assert_allclose(found[name].runs[1].own, answers[:, 1:] - found[name].test.answers, atol=1e-5)
+    layouts = {"in pairs": found["layout_pairs"], "interleaved": found["layout_interleaved"]}
+    drawn = published_pictures.layouts(layouts)
+    apart = found["layout_interleaved"]
+    (newton,), (gd,) = ([runs[1]] for runs in apart.similarities(apart.newton, apart.gd))
+    np.testing.assert_array_equal(drawn.columns["lead_interleaved_run1"], gd.best()[1] - newton.best()[1])
+    np.testing.assert_array_equal(drawn.columns["steps_interleaved_run1"], apart.matching("newton").steps[1])
+    told = published_size.layout_numbers(layouts, "quick", 0)
+    assert told["layout_error_pairs"] == pytest.approx(np.mean(found["layout_pairs"].runs[0].own[:, 4] ** 2) / 3)
+    assert told["layout_steps_interleaved"] in (50, 75) and 0 <= told["layout_first_interleaved"] < 5
+
+
 def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_path, monkeypatch):
     recipe = replace(TINY_DECODER, name="published", model=DecoderConfig(3, 5, layers=3, heads=1, width=8))
     monkeypatch.setattr(weights, "FOLDER", tmp_path)
