@@ -39,10 +39,24 @@ def _light(svg: str, outlines: dict[str, str]) -> str:
 
     svg = _USE.sub(use, _OUTLINE.sub(take, _cropped(svg)))
     svg = _NUMBERED.sub("<g>", _DRAWN.sub(lambda found: _DECIMALS.sub(r"\1", found[0]), svg))
-    svg = re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", svg)).replace("<defs></defs>", "")
+    svg = re.sub(r">\s+<", "><", re.sub(r"<!--.*?-->", "", svg, flags=re.S))
+    svg = _ungrouped(re.sub(r"\s*\n\s*", " ", svg).replace("<defs></defs>", ""))
     ticks = "|".join(map(re.escape, _TICK.findall(svg)))
     svg = re.sub(rf'(<use xlink:href="#(?:{ticks})"[^>]*?) style="[^"]*"', r"\1", svg) if ticks else svg
     return _MARK.sub(lambda found: f"m{zlib.crc32(found[0].encode()):x}", svg).replace("<use xlink:href", "<use href")
+
+
+def _ungrouped(svg: str) -> str:
+    """Without the groups that say nothing of what is in them."""
+    kept = []
+
+    def tag(found: re.Match) -> str:
+        if found[0] != "</g>":
+            kept.append(found[0] != "<g>")
+            return found[0] if kept[-1] else ""
+        return found[0] if kept.pop() else ""
+
+    return re.sub(r"<g(?: [^>]*[^/>])?>|</g>", tag, svg)
 
 
 def _cropped(svg: str) -> str:

@@ -60,3 +60,8 @@ def test_panels_of_fixed_proportions_leave_no_empty_strips():
     whole, cropped = heights("equal")
     assert cropped[1] > 30 and 100 < cropped[3] < whole[3] - 60 and cropped[::2] == whole[::2]
     assert heights("auto")[0] == heights("auto")[1]
+
+
+def test_groups_that_say_nothing_go_and_what_is_in_them_stays():
+    svg = '<svg><g><g id="axes_1"><g><g style="fill: red"><use/></g></g><g/><path/></g></g><!-- 10 --><g>x</g></svg>'
+    assert lightened([svg])[1] == ['<svg><g id="axes_1"><g style="fill: red"><use/></g><g/><path/></g>x</svg>']
