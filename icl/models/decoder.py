@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from icl.models.gpt import Block, check_sizes, check_start, check_unit, initialise, initialise_by_fan_in
+from icl.models.gpt import Block, check_sizes, check_start, check_unit, initialise
 from icl.validation import InputError
 
 
@@ -44,9 +44,7 @@ class Decoder(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
-        initialise(self, config, rng)
-        if config.start == "fan_in":
-            initialise_by_fan_in(self, rng)
+        initialise(self, config, rng, config.start)
 
     def forward(self, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Predictions (B, T) of y (B, T) at X (B, T, d), the t-th from the t − 1 pairs before it; T ≤ points."""

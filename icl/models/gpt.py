@@ -122,10 +122,7 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(Block(config, gelu="none") for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         self.read_out = nn.Linear(config.width, 1)
-        check_start(start)
-        initialise(self, config, rng)
-        if start == "fan_in":
-            initialise_by_fan_in(self, rng)
+        initialise(self, config, rng, start)
 
     def forward(self, E: torch.Tensor) -> torch.Tensor:
         """Predictions (B,) for token matrices E (B, d+1, n+1), float32; InputError for another shape."""
@@ -206,12 +203,13 @@ def initialise_by_fan_in(model: nn.Module, rng: np.random.Generator) -> None:
                 module.bias.zero_()
 
 
-def initialise(model: nn.Module, config, rng: np.random.Generator) -> None:
+def initialise(model: nn.Module, config, rng: np.random.Generator, start: str) -> None:
     """First weights of a decoder with `read_in` and `blocks`, in place: N(0, 0.02²), as GPT-2; Radford et al. (2019).
 
     Smaller on the residual branches, by the root of their number; biases are 0, LayerNorms 1 and 0. `config` has
-    layers and mlp.
+    layers and mlp. With `start` "fan_in", not "gpt2", `initialise_by_fan_in` then draws the matrices anew.
     """
+    check_start(start)
     residual = 1 / math.sqrt((2 if config.mlp else 1) * config.layers)  # so that the stream's size starts the same
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -224,3 +222,5 @@ def initialise(model: nn.Module, config, rng: np.random.Generator) -> None:
             if name == "read_in.weight":
                 scale = 1 / math.sqrt(parameter.shape[1])  # tokens are numbers, not words: keep their size
             parameter.copy_(torch.from_numpy(scale * rng.standard_normal(parameter.shape)))
+    if start == "fan_in":
+        initialise_by_fan_in(model, rng)

@@ -77,10 +77,10 @@ def layout_numbers(layouts: dict[str, Study], profile: str, seed: int) -> dict[s
     examples as a share of that of answering 0, Newton steps that its second layer is worth."""
     found = {}
     for layout, study in layouts.items():
-        name, recipe = layout.split()[-1], study.recipe
+        name = layout.split()[-1]
         found |= {
-            f"layout_steps_{name}": weights.model_of(recipe.name, 0, profile, seed)[1]["steps"]["constant"],
-            f"layout_error_{name}": float(np.mean(study.runs[0].own[:, -1] ** 2)) / recipe.model.d,
+            f"layout_steps_{name}": weights.model_of(study.recipe.name, 0, profile, seed)[1]["steps"]["constant"],
+            f"layout_error_{name}": ByExamples.of(study).at_the_end().mean,
             f"layout_first_{name}": float(study.matching("newton").steps[0, 2]),
         }
     return found
