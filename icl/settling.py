@@ -20,7 +20,7 @@ from icl.optimisers import Schedule
 from icl.training import train
 from icl.validation import InputError, check_count
 
-LONGEST = 100_000  # steps at constant rates that a file has room for
+LONGEST = 400_000  # steps at constant rates that a file has room for
 
 Begin = Callable[[], tuple[nn.Module, Callable[[int], torch.Tensor], np.random.Generator]]
 
@@ -30,24 +30,31 @@ class Plan:
     """Peak rates of Adam and Muon, at first risen to over `warm_up` steps, kept for 2 … `most` stretches of `stretch`
     steps, and then linearly taken to 0 over `decay` times as many steps as they were kept.
 
+    Without `most` they are kept for as long as it takes, and a file has room.
+
     Raises InputError as Schedule.
     """
 
     learning_rate: float
     muon: float | None
     stretch: int
-    most: int
+    most: int | None = None
     decay: float = 1.0
     warm_up: int = 100
     clip: float = 1.0
 
     def __post_init__(self):
         check_count("stretch", self.stretch, least=2)
-        if check_count("most", self.most, least=2) * self.stretch > LONGEST:
-            raise InputError(f"{self.most} stretches of {self.stretch} steps are more than {LONGEST} steps.")
+        if check_count("most", self.last, least=2) * self.stretch > LONGEST:
+            raise InputError(f"{self.last} stretches of {self.stretch} steps are more than {LONGEST} steps.")
         if not (math.isfinite(self.decay) and self.decay > 0):
             raise InputError(f"decay must be a positive number, not {self.decay!r}.")
         self.constant()
+
+    @property
+    def last(self) -> int:
+        """The stretch with which the constant rates end, whether it helped or not."""
+        return LONGEST // self.stretch if self.most is None else self.most
 
     def constant(self) -> Schedule:
         """Warm-up and peak, the same whatever `most` is: a longer plan goes on where a shorter one began to fall."""
@@ -107,7 +114,7 @@ def train_until_flat(
     constant = checkpoint.with_suffix(".constant.safetensors")
     end = time.monotonic() + 60 * minutes
     go_on = lambda *run, **named: train(*run, every=every, minutes=(end - time.monotonic()) / 60, **named)
-    for k in range(2, plan.most + 1):
+    for k in range(2, plan.last + 1):
         model, loss, rng = begin()
         until = k * plan.stretch
         curve = go_on(model, loss, plan.constant(), rng=rng, checkpoint=constant, until=until, label=label)

@@ -54,6 +54,13 @@ def test_rates_stay_until_a_stretch_brings_nothing(tmp_path):
     assert before is None or not before.flat
 
 
+def test_without_a_last_stretch_it_goes_on_for_as_long_as_that_helps(tmp_path):
+    bounded = train_until_flat(noisy_square(), PLAN, checkpoint=tmp_path / "bounded")
+    plan = replace(PLAN, most=None)
+    found = train_until_flat(noisy_square(), plan, checkpoint=tmp_path / "c")
+    assert plan.last == 20_000 and found.curve.tobytes() == bounded.curve.tobytes()
+
+
 def test_what_still_falls_at_the_last_stretch_is_said_to(tmp_path):
     found = train_until_flat(falling_for_ever, PLAN, checkpoint=tmp_path / "c")
     assert found.constant == 120 and not found.stretches.flat
@@ -127,7 +134,7 @@ def test_bad_plans():
     for bad, said in (
         (dict(stretch=1), "stretch"),
         (dict(most=1), "most"),
-        (dict(most=20_001), "more than 100000 steps"),
+        (dict(most=80_001), "more than 400000 steps"),
         (dict(decay=0.0), "decay must be a positive number"),
         (dict(learning_rate=-1.0), "learning_rate must be a positive number"),
         (dict(muon=0.0), "muon must be a positive number"),

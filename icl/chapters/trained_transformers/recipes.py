@@ -33,7 +33,8 @@ _LATER = ("curriculum", "full_context", "products")
 
 def _as_recorded(schedule: Schedule | Plan) -> dict:
     if isinstance(schedule, Plan):
-        return asdict(schedule)
+        # weights that settled do not depend on when they would have been given up
+        return {key: value for key, value in asdict(schedule).items() if key != "most"}
     # What came later stands in the records of those trainings only that use it: older checkpoints stay readable.
     later = ("warm_up", "decay_from", "muon")
     values = {key: json_number(getattr(schedule, key)) for key in ("steps", "learning_rate", "clip")}
@@ -124,8 +125,8 @@ def _pairs(steps: int, muon: float) -> Schedule:
 UNIT = math.sqrt(20)  # √(E y²) of the linear law at d = 20
 SMALL = PairDecoderConfig(layers=6, heads=4, width=128, label_unit=UNIT)
 LARGE = dict(n=40, batch=64, queries=20, full_context=1_200, products="bfloat16")
-SETTLED = Plan(2e-3, None, stretch=4_000, most=8, decay=0.5)
-SLOW = Plan(2e-3, None, stretch=8_000, most=12, decay=0.5)
+SETTLED = Plan(2e-3, None, stretch=4_000, decay=0.5)
+SLOW = Plan(2e-3, None, stretch=8_000, decay=0.5)
 LADDER = Plan(2e-3, None, stretch=2_000, most=6, decay=0.5)
 # The same prompts for both layouts, as many tokens, a question after every number of examples; the best of Muon at
 # .0025, .005 and .01 for each (error after 1,250 steps: .028, .022, .029 in pairs, .052, .028, .017 interleaved).
@@ -151,7 +152,7 @@ RECIPES = {
             for (d, w), name in LADDERS.items()
         ),
         *(
-            Recipe(name, model, batch=32, schedule=Plan(1e-3, muon, stretch=3_000, most=8, decay=0.5))
+            Recipe(name, model, batch=32, schedule=Plan(1e-3, muon, stretch=3_000, decay=0.5))
             for name, (model, muon) in BY_LAYOUT.items()
         ),
         # as published; wants a GPU

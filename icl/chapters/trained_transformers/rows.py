@@ -91,11 +91,18 @@ def width_ladders(profile: str, seed: int) -> dict[int, tuple[tuple[int, ...], n
     return {d: (widths, np.array([shares(d, run) for run in recipes.SEEDS])) for d, widths in recipes.WIDTHS.items()}
 
 
-def endings(wanted: Iterable[tuple[str, int]], profile: str, seed: int) -> dict[str, int]:
-    """Of trainings (recipe, run) by a Plan: how many `runs`, how many were `flat`, `most` steps at constant rates."""
-    records = [weights.model_of(name, run, profile, seed)[1] for name, run in wanted]
-    most = max(record["recipe"]["schedule"]["most"] * record["recipe"]["schedule"]["stretch"] for record in records)
-    return {"most": most, "flat": sum(record["flat"] for record in records), "runs": len(records)}
+def endings(groups: dict[str, Iterable[str]], profile: str, seed: int) -> dict[str, int]:
+    """Of trainings by a Plan, SEEDS of every recipe, how long the rates were constant, and how many ended flat.
+
+    Group "a" gives `a_least` and `a_most` steps; all together `trainings` and `trainings_flat`.
+    """
+    found, flat = {}, []
+    for group, names in groups.items():
+        records = [weights.model_of(name, run, profile, seed)[1] for name in names for run in recipes.SEEDS]
+        kept = [record["steps"]["constant"] for record in records]
+        found |= {f"{group}_least": min(kept), f"{group}_most": max(kept)}
+        flat += [record["flat"] for record in records]
+    return found | {"trainings": len(flat), "trainings_flat": sum(flat)}
 
 
 def width_growth(ladders: dict[int, tuple[tuple[int, ...], np.ndarray]]) -> Estimate | NotRun:

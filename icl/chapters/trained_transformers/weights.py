@@ -116,6 +116,12 @@ def load_model(folder: Path, recipe: Recipe, seed: int) -> tuple[torch.nn.Module
             f"{path} holds another configuration than recipe {recipe.name!r}, seed {seed} (it differs in"
             f" {', '.join(differing)}); train it with `python -m icl train {recipe.name} --seed {seed}`."
         )
+    if isinstance(recipe.schedule, Plan) and not record["flat"]:
+        if record["steps"]["constant"] < (wanted_steps := recipe.schedule.last * recipe.schedule.stretch):
+            raise InputError(
+                f"{path} was given up after {record['steps']['constant']} of {wanted_steps} steps at constant rates,"
+                f" while they still helped; go on with `python -m icl train {recipe.name} --seed {seed}`."
+            )
     model = recipe.build(np.random.default_rng(0))
     expected = {name: value.shape for name, value in model.state_dict().items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != expected:
@@ -129,7 +135,7 @@ def standard(recipe: Recipe) -> Recipe:
     quarter = lambda steps: max(2, steps // 4)
     schedule = recipe.schedule
     if isinstance(schedule, Plan):
-        return replace(recipe, schedule=replace(schedule, stretch=quarter(schedule.stretch)))
+        return replace(recipe, schedule=replace(schedule, stretch=quarter(schedule.stretch), most=8))
     return replace(recipe, schedule=replace(schedule, steps=quarter(schedule.steps)))
 
 

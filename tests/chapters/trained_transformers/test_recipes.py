@@ -141,8 +141,11 @@ def test_a_plan_goes_on_while_it_helps_and_says_for_how_long(tmp_path):
     short = replace(TINY_PLAN, schedule=replace(TINY_PLAN.schedule, stretch=100, most=2))
     weights.train_recipe(short, 1, tmp_path)
     assert not weights.load_model(tmp_path, short, 1)[1]["flat"], "the loss falls from the first stretch to the second"
+    longer = replace(short, schedule=replace(short.schedule, most=4))
+    with pytest.raises(InputError, match="given up after 200 of 400 steps .* go on with .*train tiny --seed 1"):
+        weights.load_model(tmp_path, longer, 1)
     with pytest.raises(InputError, match="differs in schedule"):
-        weights.load_model(tmp_path, replace(TINY_PLAN, schedule=replace(TINY_PLAN.schedule, most=4)), 0)
+        weights.load_model(tmp_path, replace(TINY_PLAN, schedule=replace(TINY_PLAN.schedule, decay=1.0)), 0)
     assert weights.standard(TINY_PLAN).schedule.stretch == 6
 
 

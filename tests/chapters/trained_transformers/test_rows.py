@@ -118,11 +118,12 @@ def test_wider_is_better_by_the_worst_neighbours():
 
 
 def test_endings_are_counted(monkeypatch):
-    records = {("a", 0): (True, 3), ("a", 1): (False, 3), ("b", 0): (True, 5)}
+    constant = {"a": 300, "b": 500, "c": 200}
 
     def model_of(name, run, *_):
-        flat, most = records[name, run]
-        return None, {"flat": flat, "recipe": {"schedule": {"most": most, "stretch": 100}}}
+        return None, {"flat": (name, run) != ("b", 1), "steps": {"constant": constant[name] + 100 * run, "all": 9999}}
 
     monkeypatch.setattr(weights, "model_of", model_of)
-    assert rows.endings(records, "quick", 0) == {"most": 500, "flat": 2, "runs": 3}
+    found = rows.endings({"wide": ("a", "b"), "narrow": ("c",)}, "quick", 0)
+    wide, narrow = {"wide_least": 300, "wide_most": 700}, {"narrow_least": 200, "narrow_most": 400}
+    assert found == wide | narrow | {"trainings": 9, "trainings_flat": 8}
