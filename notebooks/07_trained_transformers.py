@@ -788,9 +788,9 @@ ledger.figure(rival_pictures.lstm(closeness))
 # nearest to online gradient descent.
 # ```
 #
-# More steps made them less so. After 32,000 at a constant rate they were 0.157 nearer to gradient descent over the whole context than to online
-# descent, after 96,000 0.210; these, after {glue:text}`lstm_least:,.0f` and more, are {glue:text}`lstm_behind:.3f` nearer. The longer the training, the more their
-# errors are those of a method that sees all examples at once.
+# More steps made them less so. They were nearer to gradient descent over the whole context than to online descent by 0.157 after 32,000 steps at a
+# constant rate, by 0.210 after 96,000, and by {glue:text}`lstm_behind:.3f` once more steps no longer helped. The longer the training, the more their errors
+# are those of a method that sees all examples at once.
 #
 # **Forgetting.** Ask for the examples again, after all ten were read. The encoder treats them alike, having no positions. One pass of
 # gradient descent, $w \leftarrow w + \eta\,(y_t - w^\top x_t)\,x_t$, has partly overwritten what it learnt first; so has the LSTM, the paper finds (ours: three seeds):

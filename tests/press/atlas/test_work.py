@@ -229,6 +229,17 @@ def test_the_committed_atlas_is_watched(tmp_path, cheap):
         kept.read(folder)
 
 
+def test_every_day_other_points_are_looked_at(tmp_path, cheap, monkeypatch):
+    points.write(tmp_path / "points.csv", [CHAPTER], 4)
+    work.run_group(tmp_path, CHAPTER, 0)
+    kept.keep(tmp_path, tmp_path / "kept")
+    monkeypatch.setattr(kept, "each", lambda _, drawn: [[number for _, number, *_ in drawn]])
+    looked = lambda day: tuple(kept.check(2, day=f"2026-01-{day:02}", folder=tmp_path / "kept").moved)
+    found = [looked(day) for day in range(1, 32)]
+    assert found == [looked(day) for day in range(1, 32)], "a day's points are the same all day"
+    assert set(sum(found, ())) == {0, 1, 2, 3} and len(set(found)) > 3
+
+
 def test_what_is_kept_anew_leaves_the_other_chapters_as_they_were(tmp_path, cheap, monkeypatch):
     other, folder = "07_trained_transformers", tmp_path / "kept"
     for name, chapters, count in (("all", [other, CHAPTER], 2), ("one", [CHAPTER], 3)):
