@@ -56,6 +56,10 @@ class Plan:
         """The stretch with which the constant rates end, whether it helped or not."""
         return LONGEST // self.stretch if self.most is None else self.most
 
+    def ends(self, constant: int, flat: bool) -> bool:
+        """Whether a training is done after so many steps at constant rates: its last stretch `flat`, or none left."""
+        return flat or constant >= self.last * self.stretch
+
     def constant(self) -> Schedule:
         """Warm-up and peak, the same whatever `most` is: a longer plan goes on where a shorter one began to fall."""
         return Schedule(LONGEST, self.learning_rate, self.clip, decay=False, warm_up=self.warm_up, muon=self.muon)

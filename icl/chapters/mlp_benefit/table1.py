@@ -248,7 +248,7 @@ def seeds(id: str, seed: int | None) -> tuple[list[int], list[int]]:
 def unfinished(id: str, seed: int, path: Path = RESULTS) -> bool:
     """Whether a training is missing, or was stopped while its constant rates helped, and PLAN has more of them."""
     run = runs(path).get(id, {}).get(seed)
-    return run is None or not (run["settled"] or run["constant_steps"] >= PLAN.stretch * PLAN.most)
+    return run is None or not PLAN.ends(run["constant_steps"], run["settled"])
 
 
 def _kept(path: Path) -> KeptResults:

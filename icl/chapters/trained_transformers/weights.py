@@ -116,12 +116,12 @@ def load_model(folder: Path, recipe: Recipe, seed: int) -> tuple[torch.nn.Module
             f"{path} holds another configuration than recipe {recipe.name!r}, seed {seed} (it differs in"
             f" {', '.join(differing)}); train it with `python -m icl train {recipe.name} --seed {seed}`."
         )
-    if isinstance(recipe.schedule, Plan) and not record["flat"]:
-        if record["steps"]["constant"] < (wanted_steps := recipe.schedule.last * recipe.schedule.stretch):
-            raise InputError(
-                f"{path} was given up after {record['steps']['constant']} of {wanted_steps} steps at constant rates,"
-                f" while they still helped; go on with `python -m icl train {recipe.name} --seed {seed}`."
-            )
+    plan, steps = recipe.schedule, record.get("steps")
+    if isinstance(plan, Plan) and not plan.ends(steps["constant"], record["flat"]):
+        raise InputError(
+            f"{path} was given up after {steps['constant']} of {plan.last * plan.stretch} steps at constant rates,"
+            f" while they still helped; go on with `python -m icl train {recipe.name} --seed {seed}`."
+        )
     model = recipe.build(np.random.default_rng(0))
     expected = {name: value.shape for name, value in model.state_dict().items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != expected:
