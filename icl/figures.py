@@ -175,12 +175,16 @@ class Figure:
         """The picture as SVG for inlining: the page's text colour as ink, ids of its own, an alternative text."""
         return self._svg
 
-    @cached_property
-    def _svg(self) -> str:  # for its file and for the notebook, which shows it too: drawing takes most of its time
-        return self._drawn(self.canvas, self.name)
-
     def narrow_svg(self) -> str:
         """The same picture for a narrow column, with ids of its own: see `icl.narrow`."""
+        return self._narrow_svg
+
+    @cached_property  # like the next: for its file, and for the page that shows it too; drawing takes most of its time
+    def _svg(self) -> str:
+        return self._drawn(self.canvas, self.name)
+
+    @cached_property
+    def _narrow_svg(self) -> str:
         copy = pickle.loads(pickle.dumps(self.canvas))  # matplotlib's way, so no lambda may hang on its axes
         with style():
             narrow(copy)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from icl.chapters import CHAPTERS
 from press.finished import read_run
-from press.layout import BUILD, HTML, WorkflowError, run_folder
+from press.layout import BUILD, HTML, WorkflowError, pages, run_folder
 from press.output import workplace
 from press.pages import trust
 from press.search_text import complete_search
 from press.sources import check_current
-from press.stage import pages, stage
+from press.stage import stage
 
 
 def build_book(profile: str) -> Path:

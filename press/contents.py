@@ -9,8 +9,7 @@ import yaml
 
 from icl.chapters import CHAPTERS
 from icl.files import dumps, read_json, write_atomically
-from press.layout import BASELINES
-from press.stage import pages
+from press.layout import BASELINES, pages
 
 
 def contents() -> dict[str, list[str]]:

@@ -4,6 +4,8 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import yaml
+
 from icl.parameters import PROFILES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +25,13 @@ class WorkflowError(RuntimeError):
 def run_folder(profile: str) -> Path:
     """Where `make book` leaves a profile's executed notebooks and ledgers."""
     return BUILD / "run" / profile
+
+
+def pages() -> list[str]:
+    """Every page of the table of contents, without suffix."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = [page["file"] for part in toc.get("parts", [toc]) for page in part["chapters"]]
+    return [toc["root"], *chapters]
 
 
 def remedy(folder: Path, chapter: str, changed: dict[str, object] | None = None) -> str:

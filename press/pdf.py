@@ -18,9 +18,8 @@ from pypdf import PdfReader, PdfWriter
 from icl.files import write_atomically
 from press.book import render, write_source
 from press.chromium import HOW_TO_GET_ONE, chromium, ready
-from press.layout import BUILD, HTML, ROOT, WorkflowError
+from press.layout import BUILD, HTML, ROOT, WorkflowError, pages
 from press.pages.downloads import PDF_LINK, PDF_MISSING
-from press.stage import pages
 
 PDF = BUILD / "icl.pdf"
 _MARGIN = {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}

@@ -51,13 +51,6 @@ def stage(run: FinishedRun, tree: Path) -> Path:
     return tree
 
 
-def pages() -> list[str]:
-    """Every page of the table of contents, without suffix."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    chapters = [page["file"] for part in toc.get("parts", [toc]) for page in part["chapters"]]
-    return [toc["root"], *chapters]
-
-
 def _generated(run: FinishedRun, tree: Path) -> dict[str, str]:
     """What the pages of `book/` include, by name; puts the front page's picture, weights and numbers in place."""
     picture = all_claims.measured_against_predicted(run.claims)

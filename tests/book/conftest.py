@@ -9,8 +9,7 @@ from bs4 import BeautifulSoup
 from chapter_tests import WITH_EXPLORABLE
 
 from icl.chapters import CHAPTERS
-from press.layout import HTML
-from press.stage import pages
+from press.layout import HTML, pages
 
 
 @pytest.hookimpl(trylast=True)

@@ -9,9 +9,8 @@ from browser import contrast, window
 
 from icl.chapters import CHAPTERS, read_all
 from icl.ledger import claims_of
-from press.layout import HTML, ROOT, run_folder
+from press.layout import HTML, ROOT, pages, run_folder
 from press.pages import moved
-from press.stage import pages
 
 pytestmark = [pytest.mark.book, pytest.mark.browser]
 

@@ -13,8 +13,8 @@ from icl.validation import InputError
 from press import notebooks
 from press import stage as staging
 from press.finished import read_run
-from press.layout import ROOT, repository
-from press.stage import pages, stage
+from press.layout import ROOT, pages, repository
+from press.stage import stage
 
 ADDRESS = "https://example.org/someone/book"
 CHAPTER = next(iter(CHAPTERS))
