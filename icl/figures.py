@@ -17,6 +17,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib import font_manager
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure as Canvas
 
@@ -116,6 +117,20 @@ def heat_maps(matrices: dict[str, np.ndarray], *, height: float):
     return figure, axes, columns
 
 
+@contextmanager
+def _laid_out(canvas: Canvas):
+    """With its panels in their places: of a canvas that has yet to find them, `savefig` makes two drawings."""
+    FigureCanvasSVG(canvas)  # words are as wide as in the file
+    engine, dpi, canvas.dpi = canvas.get_layout_engine(), canvas.dpi, 72
+    if engine:
+        engine.execute(canvas)
+    with matplotlib.rc_context({"figure.constrained_layout.use": False}):
+        canvas.set_layout_engine(None)
+        yield
+    canvas.set_layout_engine(engine)
+    canvas.dpi = dpi
+
+
 def _unclip(canvas: Canvas) -> None:
     """Marks on the edge of a frame are drawn whole; a line that leaves the frame, or is nowhere, is still cut there."""
     for axis in canvas.axes:
@@ -193,7 +208,7 @@ class Figure:
     def _drawn(self, canvas: Canvas, id: str) -> str:
         _unclip(canvas)
         buffer = io.StringIO()
-        with style(), matplotlib.rc_context({"svg.hashsalt": id, "svg.id": f"icl-{id}"}):
+        with style(), matplotlib.rc_context({"svg.hashsalt": id, "svg.id": f"icl-{id}"}), _laid_out(canvas):
             canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         svg = buffer.getvalue()
         svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")

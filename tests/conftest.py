@@ -1,5 +1,6 @@
 """One thread, no randomness between runs: a test that fails today fails tomorrow."""
 
+import gc
 import os
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -13,6 +14,13 @@ from hypothesis import settings  # noqa: E402
 
 settings.register_profile("companion", deadline=None, derandomize=True, max_examples=40, database=None)
 settings.load_profile("companion")
+
+gc.disable()  # until all tests are collected: what they import stays, and is not walked through again and again
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -28,6 +28,21 @@ def test_same_numbers_same_bytes():
     assert draw().svg() == draw().svg()
 
 
+def test_a_drawing_leaves_the_canvas_as_it_was():
+    """So that the narrow drawing, made of the same canvas, is the same before the wide one and after it."""
+    first, second = two_panels(), two_panels()
+    engine, dpi = first.canvas.get_layout_engine(), first.canvas.dpi
+    wide, narrow = first.svg(), first.narrow_svg()
+    assert (narrow, wide) == (second.narrow_svg(), second.svg())
+    assert first.canvas.get_layout_engine() is engine and first.canvas.dpi == dpi
+
+
+def test_a_canvas_without_a_layout_is_drawn_as_it_stands():
+    figure = two_panels()
+    figure.canvas.set_layout_engine("none")
+    assert figure.svg() != two_panels().svg() and "<svg" in figure.narrow_svg()
+
+
 def test_marks_on_the_edge_are_whole_and_lines_that_leave_the_frame_are_cut():
     with style():
         figure, axis = canvas()

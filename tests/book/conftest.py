@@ -1,5 +1,6 @@
 """The built book, and a browser on it."""
 
+import gc
 import os
 from collections.abc import Mapping
 
@@ -43,7 +44,10 @@ class _Soups(Mapping):
 
     def __getitem__(self, page):
         if page not in self.parsed:
+            gc.disable()  # its hundred thousand nodes stay to the end, and need no counting while they are made
             self.parsed[page] = BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+            gc.enable()
+            gc.freeze()
         return self.parsed[page]
 
     def __iter__(self):
