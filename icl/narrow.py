@@ -6,7 +6,6 @@ Axes keep what is drawn in them; only their places, the labels that a neighbour 
 import re
 from math import ceil
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.gridspec import GridSpec
 from matplotlib.text import Text
@@ -26,9 +25,7 @@ def narrow(canvas: Canvas) -> None:
     canvas.set_size_inches(WIDTH, height)
     for text in canvas.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), LEAST))
-    FigureCanvasAgg(canvas)
-    if engine := canvas.get_layout_engine():
-        engine.execute(canvas)  # once, for all that is measured below
+    canvas.draw_without_rendering()  # once, for all that is measured below
     within = [axes[0].get_legend()] if len(axes) == 1 and axes[0].get_legend() else []  # of a panel that got narrower
     for legend in [*canvas.legends, *within]:
         _fit_legend(canvas, legend, above=legend in within)

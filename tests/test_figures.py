@@ -11,7 +11,7 @@ from matplotlib import legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from icl.figures import COLOURS, INK, SIGNED, WORDS, Figure, canvas, style
+from icl.figures import COLOURS, INK, SIGNED, WORDS, Figure, canvas, heat_maps, style
 from icl.narrow import LEAST, narrow
 from icl.validation import InputError
 
@@ -79,6 +79,18 @@ def test_the_narrow_drawing_has_its_panels_below_each_other():
     assert min(part.x0 for part in parts) >= 0 and max(part.x1 for part in parts) <= figure.canvas.bbox.width
     assert min(text.get_fontsize() for text in figure.canvas.findobj(Text)) >= LEAST
     assert "\n" in figure.canvas.axes[1].get_title(loc="left")
+
+
+def test_a_title_starts_where_its_panel_was_drawn():
+    """A tall matrix with square cells gives up room at its left, and its title with it, only when it is drawn."""
+    with style():
+        tall = np.arange(12.0).reshape(6, 2)
+        figure, axes, _ = heat_maps({"one head": tall, "with its mirror image": tall, "all turns": tall}, height=3.6)
+        axes[0].set_yticks(np.arange(6) + 0.5, 6 * ["$x_1 x_1$"])
+        for axis in axes:
+            axis.set_xticks([0.5, 1.5], ["$x_1$", "$x_2$"])
+        narrow(figure)
+    assert [axis.get_title(loc="left") for axis in axes] == ["one head", "with its\nmirror image", "all turns"]
 
 
 def test_a_grid_of_small_panels_keeps_half_its_columns():

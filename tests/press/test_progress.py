@@ -15,11 +15,15 @@ def said(tmp_path, monkeypatch):
 
 
 def test_a_long_run_shows_that_it_lives_and_is_remembered(said):
+    begun = time.monotonic()
     with progress.shown("ch", "quick", said.append, remember=True, every=0.05):
-        time.sleep(0.3)
-    assert said[0] == "ch: running, usually 36 s …" and said[-1].startswith("ch: done after 0 s")
-    assert 2 <= sum("still running after" in line for line in said) <= 6
-    assert 0.3 <= progress.usual_seconds("quick", "ch") < 36
+        while len(said) < 3 and time.monotonic() < begun + 30:  # a busy machine comes to it late
+            time.sleep(0.01)
+    assert said[0] == "ch: running, usually 36 s …" and said[-1].startswith("ch: done after ")
+    assert all(line.startswith("ch: still running after ") for line in said[1:-1])
+    took = time.monotonic() - begun
+    assert 2 <= len(said[1:-1]) <= took / 0.05
+    assert 0.1 <= progress.usual_seconds("quick", "ch") <= took + 0.05  # kept to a tenth
 
 
 def test_a_failure_and_other_parameters_are_not_remembered(said):
