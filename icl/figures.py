@@ -127,7 +127,7 @@ def _laid_out(canvas: Canvas):
     with matplotlib.rc_context({"figure.constrained_layout.use": False}):
         canvas.set_layout_engine(None)
         yield
-    canvas.set_layout_engine(engine)
+        canvas.set_layout_engine(engine)
     canvas.dpi = dpi
 
 

@@ -1,6 +1,5 @@
 """One thread, no randomness between runs: a test that fails today fails tomorrow."""
 
-import gc
 import os
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -11,16 +10,16 @@ os.environ.pop("TQDM_DISABLE", None)  # whoever dislikes bars may still test the
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+from lasting import staying  # noqa: E402
 
 settings.register_profile("companion", deadline=None, derandomize=True, max_examples=40, database=None)
 settings.load_profile("companion")
 
-gc.disable()  # until all tests are collected: what they import stays, and is not walked through again and again
 
-
-def pytest_collection_finish():
-    gc.enable()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    with staying():  # what tests import
+        return (yield)
 
 
 @pytest.fixture

@@ -41,6 +41,9 @@ def test_a_canvas_without_a_layout_is_drawn_as_it_stands():
     figure = two_panels()
     figure.canvas.set_layout_engine("none")
     assert figure.svg() != two_panels().svg() and "<svg" in figure.narrow_svg()
+    bare = two_panels()
+    bare.canvas.set_layout_engine(None)
+    assert bare.svg() == figure.svg() and bare.canvas.get_layout_engine() is None
 
 
 def test_marks_on_the_edge_are_whole_and_lines_that_leave_the_frame_are_cut():

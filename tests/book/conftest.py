@@ -1,6 +1,5 @@
 """The built book, and a browser on it."""
 
-import gc
 import os
 from collections.abc import Mapping
 
@@ -8,6 +7,7 @@ import pytest
 from browser import DEVICES, HOW_TO_GET_ONE, alone, chromium, ready
 from bs4 import BeautifulSoup
 from chapter_tests import WITH_EXPLORABLE
+from lasting import staying
 
 from icl.chapters import CHAPTERS
 from press.layout import HTML, pages
@@ -44,10 +44,8 @@ class _Soups(Mapping):
 
     def __getitem__(self, page):
         if page not in self.parsed:
-            gc.disable()  # its hundred thousand nodes stay to the end, and need no counting while they are made
-            self.parsed[page] = BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
-            gc.enable()
-            gc.freeze()
+            with staying():  # its hundred thousand nodes
+                self.parsed[page] = BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
         return self.parsed[page]
 
     def __iter__(self):
