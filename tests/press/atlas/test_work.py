@@ -20,7 +20,7 @@ from press import cli
 from press.atlas import edges, kept, point, points, table, work
 from press.atlas.edges import Edge
 from press.atlas.needed import needed
-from press.atlas.table import BROKEN
+from press.atlas.table import BROKEN, Line
 from press.layout import ROOT
 from press.output import workplace
 
@@ -291,6 +291,19 @@ def test_a_number_that_moved_is_named(tmp_path, cheap, monkeypatch):
     monkeypatch.setattr(work, "one_point", moved)
     told = kept.check(2, day="2026-01-01", folder=tmp_path / "kept").moved
     assert len(told) == 2 and "pays.risk was holds (1.0), is holds (1.5)" in told[0]
+
+
+def test_only_the_rounding_of_nothing_may_move_within_what_is_allowed():
+    def line(predicted, measured, allowed):
+        return Line(0, "a", predicted, measured, 0.0, (measured - predicted) / allowed, "holds", "")
+
+    def same(predicted, old, new, allowed):
+        return kept._same(line(predicted, old, allowed), line(predicted, new, allowed))
+
+    assert same(0.0, 2.25e-11, 4.78e-12, 1e-10)  # a product of matrices, summed in another order
+    assert not same(0.0, 2e-11, 2e-10, 1e-10)
+    assert same(0.0, 0.3, 0.35, 1.0) and not same(0.0, 0.3, 0.5, 1.0)  # a tenth of what is allowed, for a number
+    assert not same(1.0, 1.0 + 3e-5, 1.0 + 5e-5, 1e-4)  # beside a prediction, though what is allowed is little
 
 
 def test_a_table_that_is_none_is_refused(tmp_path):
