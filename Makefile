@@ -33,7 +33,7 @@ test: setup browser
 	@press/test
 
 unit: setup
-	@$(BIN)/python -m pytest -n 2 -q -m "not book"
+	@$(BIN)/python -m pytest -n "$$CORES" --dist worksteal -q -m "not book"
 
 setup:
 	@press/setup

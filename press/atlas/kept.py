@@ -28,12 +28,12 @@ from press.atlas.edges import WAYS, Edge
 from press.atlas.table import Line
 from press.layout import ATLAS, ROOT
 from press.run import processor
+from press.tolerances import FAINT
 
 FARTHER, ERRORS = ", twice as far", ", errors"  # of a reason's claim
 _MADE, _POINTS, _EDGES, _REASONS = "made.json", "points.csv", "edges.csv", "reasons.toml"
 _COSTS, _COST = "costs.csv", ("seconds", "memory_mib")
 _MOVE, _SHARE = 1e-6, 0.1  # of its size, and of what is allowed, may a recomputed number be off on another machine
-_FAINT = 1e-6  # what should be 0 and may be no farther from it is rounding, made larger: of it the verdict says all
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,8 @@ def _same(old: Line, new: Line) -> bool:
         near = abs(new.measured - old.measured) <= _MOVE * max(1.0, abs(old.measured))
         return old.measured == new.measured or math.isnan(old.measured) or near
     allowed = abs(old.measured - old.predicted) / abs(old.margin)
-    share = 1.0 if old.predicted == 0 and allowed <= _FAINT else _SHARE
-    return abs(new.measured - old.measured) <= _MOVE * abs(old.measured) + share * allowed
+    rounding = min(allowed, FAINT) if old.predicted == 0 else 0.0  # another processor's may be five times as large
+    return abs(new.measured - old.measured) <= _MOVE * abs(old.measured) + max(_SHARE * allowed, rounding)
 
 
 def _shown(line: Line | None) -> str:
