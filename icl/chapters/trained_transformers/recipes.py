@@ -7,7 +7,7 @@ training depends on; `weights.py` runs it and reads the result back.
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import torch
@@ -128,8 +128,6 @@ LARGE = dict(n=40, batch=64, queries=20, full_context=1_200, products="bfloat16"
 SETTLED = Plan(2e-3, None, stretch=4_000, decay=0.5)
 SLOW = Plan(2e-3, None, stretch=8_000, decay=0.5)
 LADDER = Plan(2e-3, None, stretch=2_000, decay=0.5)
-# Of these widths some trainings still fell when they were given up.
-GIVEN_UP = dict.fromkeys(("width_8_d3", "width_16"), replace(LADDER, most=6))
 # The same prompts for both layouts, as many tokens, a question after every number of examples; the best of Muon at
 # .0025, .005 and .01 for each (error after 1,250 steps: .028, .022, .029 in pairs, .052, .028, .017 interleaved).
 LAYOUT = dict(layers=8, heads=4, width=32, label_unit=math.sqrt(D))
@@ -150,7 +148,7 @@ RECIPES = {
         Recipe("relu_network", law="relu_network", schedule=SETTLED),
         # heads of size 8, of all of it where that is less, so that a wider model has more of them; n = 2d
         *(
-            Recipe(name, EncoderConfig(d, heads=max(1, w // 8), width=w), n=2 * d, schedule=GIVEN_UP.get(name, LADDER))
+            Recipe(name, EncoderConfig(d, heads=max(1, w // 8), width=w), n=2 * d, schedule=LADDER)
             for (d, w), name in LADDERS.items()
         ),
         *(

@@ -94,17 +94,15 @@ def width_ladders(profile: str, seed: int) -> dict[int, tuple[tuple[int, ...], n
 def endings(groups: dict[str, Iterable[str]], profile: str, seed: int) -> dict[str, int]:
     """Of trainings by a Plan, SEEDS of every recipe, how long the rates were constant, and how many ended flat.
 
-    Group "a" gives `a_least` and `a_most` steps; all together `trainings`, `trainings_flat`, and the most steps after
-    which one was `given_up`, 0 if none was.
+    Group "a" gives `a_least` and `a_most` steps; all together `trainings` and `trainings_flat`.
     """
-    found, ends = {}, []
+    found, flat = {}, []
     for group, names in groups.items():
         records = [weights.model_of(name, run, profile, seed)[1] for name in names for run in recipes.SEEDS]
         kept = [record["steps"]["constant"] for record in records]
         found |= {f"{group}_least": min(kept), f"{group}_most": max(kept)}
-        ends += [(record["steps"]["constant"], record["flat"]) for record in records]
-    fell = [steps for steps, flat in ends if not flat]
-    return found | {"trainings": len(ends), "trainings_flat": len(ends) - len(fell), "given_up": max(fell, default=0)}
+        flat += [record["flat"] for record in records]
+    return found | {"trainings": len(flat), "trainings_flat": sum(flat)}
 
 
 def width_growth(ladders: dict[int, tuple[tuple[int, ...], np.ndarray]]) -> Estimate | NotRun:

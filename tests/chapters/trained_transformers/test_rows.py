@@ -126,4 +126,4 @@ def test_endings_are_counted(monkeypatch):
     monkeypatch.setattr(weights, "model_of", model_of)
     found = rows.endings({"wide": ("a", "b"), "narrow": ("c",)}, "quick", 0)
     wide, narrow = {"wide_least": 300, "wide_most": 700}, {"narrow_least": 200, "narrow_most": 400}
-    assert found == wide | narrow | {"trainings": 9, "trainings_flat": 8, "given_up": 600}
+    assert found == wide | narrow | {"trainings": 9, "trainings_flat": 8}
