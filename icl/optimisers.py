@@ -68,10 +68,21 @@ def hidden_matrices(model: nn.Module) -> dict[str, int]:
     return found
 
 
-class StackedMuon(torch.optim.Muon):
-    """PyTorch's Muon as `Optimiser` sets it up, with matrices of one shape in one stack.
+def quickest_products(device: str) -> torch.dtype:
+    """What to multiply matrices in on "cpu" or "cuda" where eight bits are enough: bfloat16 or float32.
 
-    One by one, a step of many small matrices keeps a GPU waiting: it takes longer to launch than to compute.
+    A processor without instructions for bfloat16 has it too, and takes two to fifty times as long for it.
+    """
+    here = torch.cpu.get_capabilities()
+    native = device != "cpu" or here.get("avx512_bf16", False) or here.get("amx_bf16", False)
+    return torch.bfloat16 if native else torch.float32
+
+
+class StackedMuon(torch.optim.Muon):
+    """PyTorch's Muon as `Optimiser` sets it up, with matrices of one shape in one stack, in `quickest_products`.
+
+    One by one, a step of many small matrices keeps a GPU waiting: it takes longer to launch than to compute. And
+    PyTorch's own is in bfloat16 everywhere.
     """
 
     @torch.no_grad()
@@ -94,13 +105,13 @@ class StackedMuon(torch.optim.Muon):
 
 
 def orthogonalised(M: torch.Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> torch.Tensor:
-    """Nearly the nearest orthogonal matrices of a stack M (k, m, n), in bfloat16: Newton–Schulz of fifth order.
+    """Nearly the nearest orthogonal matrices of a stack M (k, m, n): Newton–Schulz of fifth order.
 
     X ← aX + (bG + cG²)X with G = XXᵀ, from M over its Frobenius norm (Jordan et al., 2024).
     """
     a, b, c = coefficients
     tall = M.shape[1] > M.shape[2]
-    X = (M.mT if tall else M).bfloat16()  # G as small as it can be
+    X = (M.mT if tall else M).to(quickest_products(M.device.type))  # G as small as it can be
     X = X / X.norm(dim=(1, 2), keepdim=True).clamp(min=eps)
     for _ in range(steps):
         G = X @ X.mT
@@ -111,7 +122,7 @@ def orthogonalised(M: torch.Tensor, coefficients: tuple[float, float, float], st
 class Optimiser:
     """Adam on every parameter, or, with `schedule.muon`, Muon on the hidden matrices and Adam on the others.
 
-    Muon is PyTorch's: Nesterov momentum .95, five Newton–Schulz steps (in bfloat16), no weight decay, each update times
+    Muon is PyTorch's: Nesterov momentum .95, five Newton–Schulz steps, no weight decay, each update times
     .2 √max(rows, columns), as large as Adam's (Liu et al., 2025). Raises InputError where it is on and finds no matrix.
     """
 
@@ -126,8 +137,9 @@ class Optimiser:
         if schedule.muon is not None:
             if not stacked:
                 raise InputError("this model has no hidden matrices for Muon; train it with Adam alone (muon=None).")
-            kind = StackedMuon if next(iter(self.views.values())).is_cuda else torch.optim.Muon
-            self.muon = kind(self.views.values(), lr=schedule.muon, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
+            self.muon = StackedMuon(
+                self.views.values(), lr=schedule.muon, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"
+            )
         self.rest = {name: value for name, value in self.parameters.items() if name not in stacked}
         self.adam = torch.optim.Adam(self.rest.values(), lr=schedule.learning_rate, fused=True)
 

@@ -6,7 +6,7 @@ import torch
 
 from icl.models.gpt import GPT, GPTConfig
 from icl.models.lstm import LSTM, LSTMConfig
-from icl.optimisers import Optimiser, Schedule, StackedMuon, hidden_matrices
+from icl.optimisers import Optimiser, Schedule, StackedMuon, hidden_matrices, quickest_products
 from icl.training import train
 from icl.validation import InputError
 
@@ -74,8 +74,23 @@ def test_a_model_without_hidden_matrices_is_told_so():
         Optimiser(torch.nn.Linear(2, 1), Schedule(3, 0.1, muon=0.1))
 
 
-def test_two_steps_of_muon_by_hand_queries_keys_and_values_apart():
-    """Nesterov's momentum .95, orthogonalised, times .2 √max(shape): in bfloat16, so to a few per cent."""
+def able(monkeypatch, **instructions):
+    """A processor with these instructions."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
+
+
+def test_bfloat16_is_for_those_who_have_instructions_for_it(monkeypatch):
+    for name in ("amx_bf16", "avx512_bf16"):
+        able(monkeypatch, avx512_f=True, **{name: True})
+        assert quickest_products("cpu") == torch.bfloat16
+    able(monkeypatch, avx512_f=True, amx_bf16=False)
+    assert quickest_products("cpu") == torch.float32 and quickest_products("cuda") == torch.bfloat16
+
+
+@pytest.mark.parametrize("native, near", [(True, 0.1), (False, 1e-4)], ids=["bfloat16", "float32"])
+def test_two_steps_of_muon_by_hand_queries_keys_and_values_apart(native, near, monkeypatch):
+    """Nesterov's momentum .95, orthogonalised, times .2 √max(shape); in bfloat16 to a few per cent."""
+    able(monkeypatch, amx_bf16=native)
     model, rate = gpt(layers=1, width=8), 0.05
     loss, momenta = quadratic(model), {}
     optimiser = Optimiser(model, Schedule(5, 1e-9, decay=False, muon=rate))
@@ -92,11 +107,13 @@ def test_two_steps_of_muon_by_hand_queries_keys_and_values_apart():
                 momentum = 0.95 * momenta.get((name, k), 0.0) + 0.05 * gradient
                 momenta[name, k] = momentum
                 expected = -rate * 0.2 * np.sqrt(max(part.shape)) * orthogonalised(0.05 * gradient + 0.95 * momentum)
-                assert np.linalg.norm(part - expected) < 0.1 * np.linalg.norm(expected), (name, k)
+                assert np.linalg.norm(part - expected) < near * np.linalg.norm(expected), (name, k)
 
 
-def test_in_stacks_muon_takes_the_steps_of_pytorch_s():
-    """As a GPU takes them: square, tall and wide matrices, in bfloat16, so to a few per cent of a step."""
+@pytest.mark.parametrize("native, near", [(True, 0.03), (False, 0.1)], ids=["bfloat16", "float32"])
+def test_in_stacks_muon_takes_the_steps_of_pytorch_s(native, near, monkeypatch):
+    """Square, tall and wide matrices, to a few per cent of a step: PyTorch's are in bfloat16 on every machine."""
+    able(monkeypatch, amx_bf16=native)
     rng = np.random.default_rng(5)
     draw = lambda shape: torch.from_numpy(rng.standard_normal(shape)).float()
     named = dict(lr=0.03, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
@@ -112,7 +129,7 @@ def test_in_stacks_muon_takes_the_steps_of_pytorch_s():
             optimiser.param_groups[0]["lr"] = rate
             optimiser.step()
         for start, matrix, copy in zip(before, one, other, strict=True):
-            assert (matrix - copy).norm() < 0.03 * (matrix - start).norm()
+            assert (matrix - copy).norm() < near * (matrix - start).norm()
             torch.testing.assert_close(stacked.state[copy]["momentum_buffer"], plain.state[matrix]["momentum_buffer"])
 
 

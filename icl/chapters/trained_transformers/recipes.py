@@ -18,7 +18,7 @@ from icl.models.decoder import Decoder, DecoderConfig
 from icl.models.encoder import Encoder, EncoderConfig
 from icl.models.lstm import LSTM, LSTMConfig
 from icl.models.pair_decoder import PairDecoder, PairDecoderConfig
-from icl.optimisers import Schedule
+from icl.optimisers import Schedule, quickest_products
 from icl.settling import Plan
 from icl.validation import InputError
 
@@ -53,7 +53,7 @@ class Recipe:
     length a batch; LSTM and decoders answer at each of n + 1 positions of one sequence, of fewer and in fewer
     dimensions early in a `curriculum`. In its first `full_context` steps a decoder of pairs answers `queries` queries
     after all n examples instead: there a step teaches most. With `products` "bfloat16" a training multiplies matrices
-    in that, in half the time, on machines that can; weights, sums and attention are float32 always.
+    in that on machines that have instructions for it, in half the time; weights, sums and attention are float32 always.
     """
 
     name: str
@@ -92,8 +92,7 @@ class Recipe:
 
     def products_on(self, device: str) -> str:
         """What a training multiplies in on "cpu" or "cuda": "bfloat16" or "float32"."""
-        able = device != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()  # else it takes fifty times as long
-        return self.products if able and self.products else "float32"
+        return self.products if self.products and quickest_products(device) == torch.bfloat16 else "float32"
 
     def squared_errors(
         self, model: torch.nn.Module, rng: np.random.Generator, B: int, step: int | None = None

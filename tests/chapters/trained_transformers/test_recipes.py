@@ -84,8 +84,8 @@ def test_pairs_are_asked_after_all_examples_first_and_everywhere_later(rng):
 
 
 def able(monkeypatch, answer):
-    """A processor that has products in bfloat16, or has none."""
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: answer)
+    """A processor that has instructions for bfloat16, or has none."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": answer})
 
 
 def test_a_processor_without_bfloat16_trains_in_float32_and_says_so(monkeypatch, tmp_path):
