@@ -5,7 +5,7 @@
 # make sync    .ipynb from .py      make baselines   accept the last run's numbers      make lock   renew the pins
 # make new-chapter  six files and a line make a chapter    make processors  the tests on plainer processors
 # make times    how long the tests and CI take, in a fresh clone
-# make checkpoints   train what results/checkpoints/ does not hold intact, 2 minutes to an hour a model of chapter 7
+# make checkpoints   train what results/checkpoints/ does not hold intact, minutes to hours a model, on CORES cores at once
 # make atlas    the claims at 200 problems a chapter (POINTS=20 for a look); atlas-keep makes it the committed one
 # make help    these lines          .venv/bin/python -m icl --help   the commands for one chapter, and with other parameters
 PROFILE ?= quick
@@ -62,10 +62,7 @@ atlas-keep: setup
 	@$(BIN)/python -m icl atlas-keep
 
 checkpoints: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train
-	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train gpt_sweep
-	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train how_many_tasks
-	@OMP_NUM_THREADS=1 $(BIN)/python -m icl train front_page
+	@$(BIN)/python -m icl train --missing | OMP_NUM_THREADS=1 xargs -r -L 1 -P "$$CORES" $(BIN)/python -m icl train
 
 lock:
 	@press/lock

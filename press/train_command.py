@@ -11,8 +11,9 @@ import click
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the trained weights; default: checkpoints.")
 @click.option("--anew", is_flag=True, help="Train also what the folder holds intact.")
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop, saved, after so long.")
+@click.option("--missing", is_flag=True, help="Train nothing; say what is missing, as arguments, a line each.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-def train(recipe, seed, out, anew, minutes, device):
+def train(recipe, seed, out, anew, minutes, missing, device):
     """Train RECIPE of chapter 7, or all it ships, 2 to 20 minutes each, the published size 90.
 
     Or `table1` and `gpt_sweep` of chapter 4, `how_many_tasks` of chapter 10, the `front_page`'s.
@@ -21,9 +22,14 @@ def train(recipe, seed, out, anew, minutes, device):
     """
     from icl.chapters.mlp_benefit import gpt_sweep, table1
     from icl.chapters.trained_transformers import recipes, weights
+    from press import trainings
     from press.trainings import train_all, train_front_page, train_sweep, train_table, train_tasks
 
-    if recipe == "front_page":
+    if missing:
+        lines = trainings.missing()
+        if not lines:
+            click.echo("icl: results/checkpoints/ has every training's result.", err=True)
+    elif recipe == "front_page":
         lines = train_front_page(seed or 0, out, anew=anew, minutes=minutes, device=device)
     elif recipe == "how_many_tasks":
         lines = train_tasks(out, anew=anew, minutes=minutes, device=device)

@@ -1,4 +1,4 @@
-"""Trainings from the command line, of chapters 4, 7 and 10 and the front page: one after the other, on one thread."""
+"""Trainings from the command line, of chapters 4, 7 and 10 and the front page, each on one thread."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -15,6 +15,20 @@ from icl.validation import InputError
 
 _STOPPED = "stopped and saved; the same command goes on."
 _KEPT = "there already; --anew trains it again."
+
+
+def missing() -> list[str]:
+    """What `icl train` has to be asked for until the repository holds every result intact, the largest models first."""
+    there = lambda name, seed: _succeeds(weights.load_model, weights.FOLDER, recipes.RECIPES[name], seed)
+    asked = [f"{name} --seed {seed}" for name, seed in reversed(recipes.SHIPPED) if not there(name, seed)]
+    others = {
+        "gpt_sweep": all(gpt_sweep.is_there(*run, gpt_sweep.RESULTS) for run in gpt_sweep.every_run()),
+        "how_many_tasks": all(
+            _succeeds(tasks.load, K, seed, tasks.FOLDER) for K in tasks.COUNTS for seed in tasks.SEEDS
+        ),
+        "front_page": _succeeds(front.load, front.FOLDER, seed=0),
+    }
+    return asked + [name for name, complete in others.items() if not complete]
 
 
 def train_all(
