@@ -79,10 +79,10 @@ def quickest_products(device: str) -> torch.dtype:
 
 
 class StackedMuon(torch.optim.Muon):
-    """PyTorch's Muon as `Optimiser` sets it up, with matrices of one shape in one stack, in `quickest_products`.
+    """PyTorch's Muon as `Optimiser` sets it up, with matrices of one shape in one stack.
 
-    One by one, a step of many small matrices keeps a GPU waiting: it takes longer to launch than to compute. And
-    PyTorch's own is in bfloat16 everywhere.
+    One by one, a step of many small matrices keeps a GPU waiting: it takes longer to launch than to compute. PyTorch's
+    own multiplies in bfloat16 whatever it is given, this one float32 in `quickest_products` and float64 as it is.
     """
 
     @torch.no_grad()
@@ -100,8 +100,8 @@ class StackedMuon(torch.optim.Muon):
             torch._foreach_lerp_(moments, gradients.unbind(), 1 - group["momentum"])
             updates = gradients.lerp(torch.stack(moments), group["momentum"])  # Nesterov's
             size = group["lr"] * 0.2 * math.sqrt(max(rows, columns))
-            moves = -size * orthogonalised(updates, group["ns_coefficients"], group["ns_steps"], group["eps"]).float()
-            torch._foreach_add_(matrices, moves.unbind())
+            moves = -size * orthogonalised(updates, group["ns_coefficients"], group["ns_steps"], group["eps"])
+            torch._foreach_add_(matrices, moves.to(gradients.dtype).unbind())
 
 
 def orthogonalised(M: torch.Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> torch.Tensor:
@@ -111,7 +111,9 @@ def orthogonalised(M: torch.Tensor, coefficients: tuple[float, float, float], st
     """
     a, b, c = coefficients
     tall = M.shape[1] > M.shape[2]
-    X = (M.mT if tall else M).to(quickest_products(M.device.type))  # G as small as it can be
+    X = M.mT if tall else M  # G as small as it can be
+    if X.dtype == torch.float32:
+        X = X.to(quickest_products(X.device.type))
     X = X / X.norm(dim=(1, 2), keepdim=True).clamp(min=eps)
     for _ in range(steps):
         G = X @ X.mT

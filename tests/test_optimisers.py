@@ -87,11 +87,16 @@ def test_bfloat16_is_for_those_who_have_instructions_for_it(monkeypatch):
     assert quickest_products("cpu") == torch.float32 and quickest_products("cuda") == torch.bfloat16
 
 
-@pytest.mark.parametrize("native, near", [(True, 0.1), (False, 1e-4)], ids=["bfloat16", "float32"])
-def test_two_steps_of_muon_by_hand_queries_keys_and_values_apart(native, near, monkeypatch):
-    """Nesterov's momentum .95, orthogonalised, times .2 √max(shape); in bfloat16 to a few per cent."""
-    able(monkeypatch, amx_bf16=native)
+@pytest.mark.parametrize("kind, near", [("bfloat16", 0.1), ("float32", 1e-4), ("float64", 1e-12)])
+def test_two_steps_of_muon_by_hand_queries_keys_and_values_apart(kind, near, monkeypatch):
+    """Nesterov's momentum .95, orthogonalised, times .2 √max(shape); in bfloat16 to a few per cent.
+
+    A float64 loss keeps its digits on every processor.
+    """
+    able(monkeypatch, amx_bf16=kind != "float32")
     model, rate = gpt(layers=1, width=8), 0.05
+    if kind == "float64":
+        model.double()
     loss, momenta = quadratic(model), {}
     optimiser = Optimiser(model, Schedule(5, 1e-9, decay=False, muon=rate))
     for _ in range(2):
