@@ -90,8 +90,17 @@ def curve(page, name="model"):
     return page.locator(f".lines path.{name}").last.get_attribute("d")
 
 
+def standing(page, node):
+    """Its box, once two looks in a row find the same: the page may be scrolling to what was given the focus."""
+    before, box = None, node.bounding_box()
+    while box != before:
+        settled(page)
+        before, box = box, node.bounding_box()
+    return box
+
+
 def drag(page, node, dx, dy):
-    box = node.bounding_box()
+    box = standing(page, node)
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
