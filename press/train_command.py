@@ -23,27 +23,26 @@ def train(recipe, seed, out, anew, minutes, missing, device):
     from icl.chapters.mlp_benefit import gpt_sweep, table1
     from icl.chapters.trained_transformers import recipes, weights
     from press import trainings
-    from press.trainings import train_all, train_front_page, train_sweep, train_table, train_tasks
 
     if missing:
         lines = trainings.missing()
         if not lines:
             click.echo("icl: results/checkpoints/ has every training's result.", err=True)
     elif recipe == "front_page":
-        lines = train_front_page(seed or 0, out, anew=anew, minutes=minutes, device=device)
+        lines = trainings.train_front_page(seed or 0, out, anew=anew, minutes=minutes, device=device)
     elif recipe == "how_many_tasks":
-        lines = train_tasks(out, anew=anew, minutes=minutes, device=device)
+        lines = trainings.train_tasks(out, anew=anew, minutes=minutes, device=device)
     elif recipe == "gpt_sweep":
         path = (out or weights.FOLDER) / gpt_sweep.RESULTS.name
-        lines = train_sweep(path, anew=anew, minutes=minutes, device=device)
+        lines = trainings.train_sweep(path, anew=anew, minutes=minutes, device=device)
     elif recipe == "table1":
         path = (out or weights.FOLDER) / table1.RESULTS.name
-        lines = train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)
+        lines = trainings.train_table(seed or 0, path, anew=anew, minutes=minutes, device=device)
     else:
         shipped = [pair for pair in recipes.SHIPPED if recipe in (None, pair[0])]
         named = recipes.RECIPES if recipe is None else [recipes.check_recipe(recipe).name]
         wanted = shipped if seed is None and shipped else [(name, seed or 0) for name in named]
-        lines = train_all(wanted, out or weights.FOLDER, anew=anew, minutes=minutes, device=device)
+        lines = trainings.train_all(wanted, out or weights.FOLDER, anew=anew, minutes=minutes, device=device)
     try:
         for line in lines:
             click.echo(line)
