@@ -351,7 +351,7 @@ by_scale = next(each for each in turned.turned if each.turn.key == "scale_x")
 #
 # Distance of the trained encoder from the algorithm it seemed to be, and from others, while one thing is turned; the
 # dotted line is the law it was trained on. It keeps to that algorithm with more examples, ill-conditioned inputs and a mean
-# task, and leaves it with larger inputs and labels, with few examples, with noise and with bent targets.
+# task, and leaves it with larger inputs, with labels four times as large, with few examples, with noise and with bent targets.
 # ```
 
 # %%

@@ -9,20 +9,25 @@ MODEL = COLOURS["trained_sampled"]
 
 
 def training_curves(records: dict[str, dict]) -> Figure:
-    """Thinned loss curves of trainings, from their records: label → record."""
+    """Thinned loss curves of trainings until flat, from their records: label → record."""
     columns, ends = {}, []
     with style():
         figure, axis = canvas(height=3.4)
         for shade, (label, record) in zip(np.linspace(1, 0.6, len(records)), records.items(), strict=True):
             curve = np.array(record["curve"])
-            steps = record["recipe"]["schedule"]["steps"] * (np.arange(len(curve)) + 0.5) / len(curve)
+            steps = record["steps"]["all"] * (np.arange(len(curve)) + 0.5) / len(curve)
+            falling = np.searchsorted(steps, record["steps"]["constant"])  # the first mean of falling rates alone
             axis.plot(steps, curve, color=MODEL, alpha=shade, label=label)
-            columns |= {f"step_{label}": steps, f"loss_{label}": curve}
+            axis.plot(steps[falling], curve[falling], "o", color=MODEL, alpha=shade)
+            columns |= {f"step_{label}": steps, f"loss_{label}": curve, f"falling_{label}": steps[falling : falling + 1]}
             ends.append(record["test_error"])
         axis.set(yscale="log", xlabel="step", ylabel="loss", xlim=(0, None))
         axis.legend()
     columns["test_error"] = np.array(ends)
-    alt = "Training loss against step for three seeds, on a logarithmic axis: the curves fall together by four decades."
+    alt = (
+        "Training loss against step for three seeds, on a logarithmic axis: the curves fall together by three decades,"
+        " and by one more once the rates fall."
+    )
     return Figure("training_transformers", figure, columns, alt, method="trained")
 
 
@@ -46,7 +51,7 @@ def layer_errors(study: Study) -> Figure:
     columns["own"] = own
     alt = (
         "Probe error against layer on a logarithmic axis, three seeds, two kinds of probe. Errors fall by a factor of"
-        " a few a layer up to layer five; then they stall, and behind the last layer's LayerNorm fall once more."
+        " two to ten a layer up to layer six; then they stall, and behind the last layer's LayerNorm fall once more."
     )
     return Figure("layer_errors", figure, columns, alt, method="trained")
 

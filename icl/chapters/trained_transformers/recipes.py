@@ -139,7 +139,7 @@ LADDERS = {(d, w): f"width_{w}" + (f"_d{d}" if d != D else "") for d, widths in 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("base"),
+        Recipe("base", schedule=SLOW),
         Recipe("all_lengths", all_lengths=True),
         Recipe("lstm", LSTMConfig(D), queries=1, schedule=SLOW),
         Recipe("ill_conditioned", law="ill_conditioned", schedule=SETTLED),
