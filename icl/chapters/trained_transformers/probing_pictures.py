@@ -16,10 +16,10 @@ def training_curves(records: dict[str, dict]) -> Figure:
         for shade, (label, record) in zip(np.linspace(1, 0.6, len(records)), records.items(), strict=True):
             curve = np.array(record["curve"])
             steps = record["steps"]["all"] * (np.arange(len(curve)) + 0.5) / len(curve)
-            falling = np.searchsorted(steps, record["steps"]["constant"])  # the first mean of falling rates alone
+            turn = np.flatnonzero(steps > record["steps"]["constant"])[:1]  # the first mean of falling rates
             axis.plot(steps, curve, color=MODEL, alpha=shade, label=label)
-            axis.plot(steps[falling], curve[falling], "o", color=MODEL, alpha=shade)
-            columns |= {f"step_{label}": steps, f"loss_{label}": curve, f"falling_{label}": steps[falling : falling + 1]}
+            axis.plot(steps[turn], curve[turn], "o", color=MODEL, alpha=shade)
+            columns |= {f"step_{label}": steps, f"loss_{label}": curve, f"falling_{label}": steps[turn]}
             ends.append(record["test_error"])
         axis.set(yscale="log", xlabel="step", ylabel="loss", xlim=(0, None))
         axis.legend()
