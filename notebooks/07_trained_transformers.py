@@ -472,7 +472,7 @@ ledger.figure(
 #
 # Best similarity with Newton and with gradient descent, from all positions, from those with at most $d$ examples, and from
 # those with more; three seeds. **The high similarity comes from the errors that nobody can avoid.** Where least squares makes no error the
-# similarity falls from layer to layer, to {glue:text}`overdetermined_last:.2f` in the last.
+# similarity falls with the layers, to {glue:text}`overdetermined_last:.2f` in the last.
 # ```
 #
 # The three models of the beginning confirm it. They answer after ten examples, where least squares is exact and every remaining error is
@@ -1162,7 +1162,7 @@ tf_numbers = {
     "ill_gd": skewed_study.matching("gd").steps[:, -1].mean(),
     **rows.endings(
         {
-            "first": ("base",),
+            "first": ("base", "all_lengths"),
             "settled": ("ill_conditioned", "noisy", "relu_network"),
             "width": LADDERS.values(),
             "lstm": ("lstm",),

@@ -23,6 +23,7 @@ from icl.settling import Plan
 from icl.validation import InputError
 
 D, N, QUERIES = 5, 10, 10
+SLOW, SETTLED, LADDER = (Plan(2e-3, None, stretch=stretch, decay=0.5) for stretch in (8_000, 4_000, 2_000))
 
 Config = EncoderConfig | LSTMConfig | DecoderConfig | PairDecoderConfig
 MODELS = {EncoderConfig: Encoder, LSTMConfig: LSTM, DecoderConfig: Decoder, PairDecoderConfig: PairDecoder}
@@ -63,7 +64,7 @@ class Recipe:
     queries: int = QUERIES
     all_lengths: bool = False
     batch: int = 32
-    schedule: Schedule | Plan = Schedule(20_000, 2e-3, 1.0)
+    schedule: Schedule | Plan = SLOW
     curriculum: Curriculum | None = None
     full_context: int = 0
     products: str = ""
@@ -124,9 +125,6 @@ def _pairs(steps: int, muon: float) -> Schedule:
 UNIT = math.sqrt(20)  # √(E y²) of the linear law at d = 20
 SMALL = PairDecoderConfig(layers=6, heads=4, width=128, label_unit=UNIT)
 LARGE = dict(n=40, batch=64, queries=20, full_context=1_200, products="bfloat16")
-SETTLED = Plan(2e-3, None, stretch=4_000, decay=0.5)
-SLOW = Plan(2e-3, None, stretch=8_000, decay=0.5)
-LADDER = Plan(2e-3, None, stretch=2_000, decay=0.5)
 # The same prompts for both layouts, as many tokens, a question after every number of examples; the best of Muon at
 # .0025, .005 and .01 for each (error after 1,250 steps: .028, .022, .029 in pairs, .052, .028, .017 interleaved).
 LAYOUT = dict(layers=8, heads=4, width=32, label_unit=math.sqrt(D))
@@ -139,9 +137,9 @@ LADDERS = {(d, w): f"width_{w}" + (f"_d{d}" if d != D else "") for d, widths in 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("base", schedule=SLOW),
+        Recipe("base"),
         Recipe("all_lengths", all_lengths=True),
-        Recipe("lstm", LSTMConfig(D), queries=1, schedule=SLOW),
+        Recipe("lstm", LSTMConfig(D), queries=1),
         Recipe("ill_conditioned", law="ill_conditioned", schedule=SETTLED),
         Recipe("noisy", law="noisy", schedule=SETTLED),
         Recipe("relu_network", law="relu_network", schedule=SETTLED),

@@ -135,6 +135,6 @@ def quasi_newton(newton: list[Similarity], rivals: dict[str, list[Similarity]]) 
         axis.legend(fontsize=9)
     alt = (
         "Best similarity of errors less Newton's, against the layer: gradient descent lies slightly above zero, L-BFGS"
-        " slightly below, conjugate gradients and BFGS further below."
+        " slightly below, conjugate gradients further below, and so does BFGS up to layer five."
     )
     return Figure("quasi_newton", figure, columns, alt, method="trained")

@@ -68,9 +68,9 @@ def beside_layers(study: Study, algorithms: dict[str, Algorithm]) -> Figure:
         right.set(xlabel="steps", title="an algorithm's step", xlim=(0, 24.5), ylim=(low, None))
         right.legend(fontsize=8, loc="lower left")
     alt = (
-        "Left: the error of eight trained layers falls by three to four decades. Right: against steps, conjugate"
-        " gradients end within five, BFGS and L-BFGS within some ten, Newton falls ever faster from about step five,"
-        " gradient descent slowly."
+        "Left: the error of eight trained layers falls by five decades. Right: against steps, conjugate gradients end"
+        " within five, BFGS within ten, L-BFGS and Newton, which falls ever faster, within some twenty, gradient"
+        " descent slowly."
     )
     return Figure("beside_layers", figure, columns, alt, method="trained")
 

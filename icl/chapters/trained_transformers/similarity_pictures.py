@@ -97,7 +97,7 @@ def similarity_parts(parts: dict[str, list[list[Similarity]]], d: int, *, name: 
         axes[0].legend(fontsize=9, loc="lower left")
     alt = (
         "Best similarity of errors against the layer. Over all positions and over the first ones, up to"
-        f" {d} examples, it stays near one. Over the last positions it falls from 0.9, the later the layer the lower."
+        f" {d} examples, it stays near one. Over the last positions it falls from above 0.8 with the layers."
         " Newton and gradient descent lie on top of each other everywhere."
     )
     return Figure(name, figure, columns, alt, method="trained")
@@ -118,5 +118,5 @@ def similarity_steps(etas: np.ndarray, fixed: list[Estimate], adapted: Estimate)
         axis.minorticks_off()
         axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, 0.97))
     columns = {"eta": etas, "advantage": means, "stderr": errors, "adapted": np.array([adapted.mean])}
-    alt = "Similarity with Newton less similarity with gradient descent, for several step sizes: below zero for all."
+    alt = "Similarity with Newton less similarity with gradient descent, for several step sizes: none surely above 0."
     return Figure("similarity_steps", figure, columns, alt, method="trained")
