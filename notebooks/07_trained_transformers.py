@@ -161,7 +161,8 @@ ledger.figure(probe_pictures.training_curves(records))
 # :name: fig-training-transformers
 #
 # Training loss of three seeds, means over hundredths of the run; from the dots on the rate falls. They end at test errors of
-# {glue:text}`tf_test_0:.2g`, {glue:text}`tf_test_1:.2g` and {glue:text}`tf_test_2:.2g`, where answering 0 has 5.
+# {glue:text}`tf_test_0:.2g`, {glue:text}`tf_test_1:.2g` and {glue:text}`tf_test_2:.2g`, where answering 0 has 5. Few contexts make most of
+# such an error: the third run's is the largest here, and the least on the prompts of the next figure.
 # ```
 #
 # ## A probe in every layer

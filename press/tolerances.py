@@ -4,9 +4,9 @@ The share is 1e-9 in double precision and 1e-5 for trainings in single precision
 for trainings, and for what is nothing but the rounding of larger numbers. `make drift` measures it, for every column of
 a figure and every number of a claim, and writes it to `measurements/drift.json`, a part for each processor it ran on.
 No allowance is set by hand, and none of them comes from comparing with the baseline, so that a number which a fault
-moved cannot excuse itself. Two exceptions: how far processors are apart in chapter 8's long way past a saddle no switch
-shows, and of chapter 7's two layouts of tokens drift is not measured yet; so twelve columns count how far the very code
-that made the baselines lands from them on the other processor.
+moved cannot excuse itself. One exception: how far two processors of the same name are apart in chapter 8's long way
+past a saddle no switch shows, so six columns there count how far the very code that made the baselines lands from them
+on the other processor.
 """
 
 import math

@@ -221,17 +221,20 @@ def test_command_trains_what_is_missing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name, seed", recipes.SHIPPED)
-def test_shipped_checkpoints_are_intact_and_as_good_as_they_say(name, seed):
+def test_shipped_checkpoints_are_intact_and_as_good_as_they_say(name, seed, monkeypatch):
     recipe = recipes.RECIPES[name]
     model, record = weights.load_model(weights.FOLDER, recipe, seed)
-    rng = np.random.default_rng([seed, 72])
-    # Sixteen prompts of the published size take half a second; its error, of all lengths, is known to a tenth by them.
-    parts = 3 if name == "pairs" else 8 if name in recipes.AT_PUBLISHED_D else 32
-    with torch.no_grad():
-        error = np.mean([recipe.squared_errors(model, rng, 16).mean().item() for _ in range(parts)])
-    assert (
-        record["test_error"] / 5 < error < 5 * record["test_error"]
-    )  # a few contexts that are hard to invert weigh much
+    if recipe.model.d < 20:
+        # On the record's own prompts: of others a few contexts, hard to invert, can make most of the error.
+        monkeypatch.setattr(weights, "TEST_PROMPTS", 4096)
+        error = weights.tested(recipe, model, weights.generators(seed)[1])
+        assert error == pytest.approx(record["test_error"], rel=0.1)  # the record is of the weights before float16
+    else:
+        # Sixteen prompts of the published size take half a second; its error, of all lengths, is known to a tenth.
+        rng, parts = np.random.default_rng([seed, 72]), 3 if name == "pairs" else 8
+        with torch.no_grad():
+            error = np.mean([recipe.squared_errors(model, rng, 16).mean().item() for _ in range(parts)])
+        assert record["test_error"] / 5 < error < 5 * record["test_error"]
     assert record["test_error"] < recipe.model.d  # which 0 would have
     assert len(record["first_losses"]) == weights.REPLAYED and record["curve"][-1] < record["curve"][0]
 
