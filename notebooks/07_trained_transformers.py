@@ -633,7 +633,8 @@ ledger.figure(probe_pictures.probe_warning(warning))
 # ## Other settings
 #
 # The models of this section too are trained at a constant rate until another stretch of steps no longer helps, and then for half as many down to 0;
-# three seeds of each. The constant rate took {glue:text}`first_least:,.0f` to {glue:text}`first_most:,.0f` steps for the first models of this chapter, {glue:text}`lstm_least:,.0f` to {glue:text}`lstm_most:,.0f` steps for the LSTMs, {glue:text}`width_least:,.0f` to {glue:text}`width_most:,.0f` for the models of other
+# three seeds of each. The constant rate took {glue:text}`first_least:,.0f` to {glue:text}`first_most:,.0f` steps for the first models of this chapter,
+# {glue:text}`lstm_least:,.0f` to {glue:text}`lstm_most:,.0f` steps for the LSTMs, {glue:text}`width_least:,.0f` to {glue:text}`width_most:,.0f` for the models of other
 # widths, {glue:text}`settled_least:,.0f` to {glue:text}`settled_most:,.0f` for the rest. Of {glue:text}`trainings:.0f` trainings {glue:text}`trainings_flat:.0f` ended flat.
 #
 # ### Ill-conditioned covariates

@@ -51,7 +51,7 @@ def layer_errors(study: Study) -> Figure:
     columns["own"] = own
     alt = (
         "Probe error against layer on a logarithmic axis, three seeds, two kinds of probe. Errors fall by a factor of"
-        " two to ten a layer up to layer six; then they stall, and behind the last layer's LayerNorm fall once more."
+        " up to ten a layer until layer six; then they stall, and behind the last layer's LayerNorm fall once more."
     )
     return Figure("layer_errors", figure, columns, alt, method="trained")
 
