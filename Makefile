@@ -62,7 +62,7 @@ atlas-keep: setup
 	@$(BIN)/python -m icl atlas-keep
 
 checkpoints: setup
-	@$(BIN)/python -m icl train --missing | OMP_NUM_THREADS=1 xargs -r -L 1 -P "$$CORES" $(BIN)/python -m icl train
+	@$(BIN)/python -m icl train --missing | OMP_NUM_THREADS=1 xargs -r -L 1 -P "$$CORES" --process-slot-var=TQDM_POSITION $(BIN)/python -m icl train
 
 lock:
 	@press/lock

@@ -8,7 +8,7 @@ a training that was cut short is not lost to a longer one.
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +27,11 @@ Begin = Callable[[], tuple[nn.Module, Callable[[int], torch.Tensor], np.random.G
 
 @dataclass(frozen=True)
 class Plan:
-    """Peak rates of Adam and Muon, at first risen to over `warm_up` steps, kept for 2 … `most` stretches of `stretch`
-    steps, and then linearly taken to 0 over `decay` times as many steps as they were kept.
+    """Peak rates of Adam and Muon, at first risen to over `warm_up` steps, kept for `least` … `most` stretches of
+    `stretch` steps, and then linearly taken to 0 over `decay` times as many steps as they were kept.
 
-    Without `most` they are kept for as long as it takes, and a file has room.
+    Without `most` they are kept for as long as it takes, and a file has room. `least` is more than 2 where the loss of
+    the first steps is another one, with which those after it cannot be compared.
 
     Raises InputError as Schedule.
     """
@@ -42,14 +43,22 @@ class Plan:
     decay: float = 1.0
     warm_up: int = 100
     clip: float = 1.0
+    least: int = 2
 
     def __post_init__(self):
         check_count("stretch", self.stretch, least=2)
-        if check_count("most", self.last, least=2) * self.stretch > LONGEST:
+        check_count("least", self.least, least=2)
+        if check_count("most", self.last, least=self.least) * self.stretch > LONGEST:
             raise InputError(f"{self.last} stretches of {self.stretch} steps are more than {LONGEST} steps.")
         if not (math.isfinite(self.decay) and self.decay > 0):
             raise InputError(f"decay must be a positive number, not {self.decay!r}.")
         self.constant()
+
+    def recorded(self) -> dict:
+        """What the weights of a training that ended flat depend on, for its record: not when it would have been given
+        up, and `least` only where it is said, so that records of before stay readable."""
+        left_out = {"most"} | ({"least"} if self.least == Plan.least else set())
+        return {key: value for key, value in asdict(self).items() if key not in left_out}
 
     @property
     def last(self) -> int:
@@ -118,7 +127,7 @@ def train_until_flat(
     constant = checkpoint.with_suffix(".constant.safetensors")
     end = time.monotonic() + 60 * minutes
     go_on = lambda *run, **named: train(*run, every=every, minutes=(end - time.monotonic()) / 60, **named)
-    for k in range(2, plan.last + 1):
+    for k in range(plan.least, plan.last + 1):
         model, loss, rng = begin()
         until = k * plan.stretch
         curve = go_on(model, loss, plan.constant(), rng=rng, checkpoint=constant, until=until, label=label)

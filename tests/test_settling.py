@@ -61,6 +61,20 @@ def test_without_a_last_stretch_it_goes_on_for_as_long_as_that_helps(tmp_path):
     assert plan.last == 20_000 and found.curve.tobytes() == bounded.curve.tobytes()
 
 
+def test_before_the_least_number_of_stretches_nothing_is_compared(tmp_path):
+    plan = replace(PLAN, least=5)
+    found = train_until_flat(noisy_square(), plan, checkpoint=tmp_path / "c")
+    sooner = train_until_flat(noisy_square(), PLAN, checkpoint=tmp_path / "sooner")
+    assert sooner.constant < 100 <= found.constant
+    assert np.array_equal(found.curve[: sooner.constant], sooner.curve[: sooner.constant])
+
+
+def test_a_record_has_what_flat_weights_depend_on():
+    values = dict(learning_rate=0.05, muon=None, stretch=20, decay=1.0, warm_up=4, clip=1.0)
+    assert PLAN.recorded() == replace(PLAN, most=None).recorded() == values
+    assert replace(PLAN, least=3).recorded() == values | {"least": 3}
+
+
 def test_what_still_falls_at_the_last_stretch_is_said_to(tmp_path):
     found = train_until_flat(falling_for_ever, PLAN, checkpoint=tmp_path / "c")
     assert found.constant == 120 and not found.stretches.flat
@@ -134,6 +148,8 @@ def test_bad_plans():
     for bad, said in (
         (dict(stretch=1), "stretch"),
         (dict(most=1), "most"),
+        (dict(least=1), "least"),
+        (dict(least=4), "most"),
         (dict(most=80_001), "more than 400000 steps"),
         (dict(decay=0.0), "decay must be a positive number"),
         (dict(learning_rate=-1.0), "learning_rate must be a positive number"),

@@ -42,7 +42,7 @@ class Recipe:
 
     def configuration(self) -> dict:
         """Everything that the trained weights depend on but the seed, as JSON-able values."""
-        return json.loads(json.dumps(asdict(self)))
+        return json.loads(json.dumps(asdict(self) | {"plan": self.plan.recorded()}))
 
     def begin(self, seed: int) -> tuple[torch.nn.Module, Callable[[int], torch.Tensor], np.random.Generator]:
         """The model before its first step, its loss (a scalar) and their generator, for `train_until_flat`."""

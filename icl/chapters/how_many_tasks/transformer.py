@@ -7,7 +7,7 @@ profile trains again, shorter, and the paper profile in full.
 
 import math
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ FRESH = 0  # in place of a number of tasks: every prompt has a task of its own
 COUNTS, SEEDS = (4, 16, 64, 256, FRESH), (0, 1, 2)
 REPLAYED = 20  # first losses that a checkpoint records
 FOLDER = SHIPPED / "how_many_tasks"
+COMMAND = "python -m icl train how_many_tasks"
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def replay(count: int, seed: int, steps: int = REPLAYED) -> np.ndarray:
 
 def configuration() -> dict:
     """What every training shares, as its record keeps it."""
-    sizes = dict(d=D, n=N, queries=QUERIES, sigma2=SIGMA2, batch=BATCH, plan=asdict(PLAN))
+    sizes = dict(d=D, n=N, queries=QUERIES, sigma2=SIGMA2, batch=BATCH, plan=PLAN.recorded())
     return sizes | dict(layers=MODEL.layers, heads=MODEL.heads, width=MODEL.width)
 
 
@@ -134,13 +135,16 @@ def ship(
 def load(count: int, seed: int, folder: Path = FOLDER) -> tuple[np.ndarray | None, Encoder, dict]:
     """A shipped training's tasks (K, D), None for fresh ones, its model, float32, and its record.
 
-    Raises InputError for a file that is not intact or holds another training.
+    Raises InputError for a file that is not intact, holds another training, or was given up before PLAN would.
     """
     path = folder / file_name(count, seed)
     tensors, record = checkpoints.load(path)
     wanted = {"recipe": configuration(), "count": count, "seed": seed}
     if {key: record.get(key) for key in wanted} != wanted:
-        raise InputError(f"{path} holds another training than {count or 'fresh'} tasks, seed {seed}; train it again.")
+        named = f"{count or 'fresh'} tasks, seed {seed}"
+        raise InputError(f"{path} holds another training than {named}; `{COMMAND}` trains it.")
+    if not PLAN.ends(record["steps"]["constant"], record["flat"]):
+        raise InputError(f"{path} was given up while constant rates still helped; `{COMMAND}` trains it again.")
     tasks = tensors.pop("tasks").numpy() if count else None
     model = Encoder(MODEL, rng=np.random.default_rng(0))
     model.load_state_dict(tensors)  # float16 becomes float32

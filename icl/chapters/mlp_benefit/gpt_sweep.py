@@ -6,7 +6,7 @@ Together they take about a core hour, so the book carries the result, `results/c
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def law(beta_norm: float) -> PromptLaw:
 
 def settings() -> dict:
     """Everything that a result depends on but its name, rate and seed, as JSON-able values."""
-    plan = {key: value for key, value in asdict(PLAN).items() if key != "muon"}
+    plan = {key: value for key, value in PLAN.recorded().items() if key != "muon"}
     sizes = SIZES | {"sigma2": SIGMA2, "beta_norm": BETA_NORM, "batch": BATCH, "queries": QUERIES}
     return {"sizes": sizes, "start": "fan_in", "plan": plan, "test_prompts": TEST_PROMPTS}
 

@@ -9,7 +9,7 @@ rates until a stretch of steps brings nothing more, or says that it did not get 
 
 import math
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +60,7 @@ TEST_PROMPTS, SWEEP_PROMPTS = 100_000, 10_000
 
 def settings() -> dict:
     """Everything that a result depends on but its entry, its seed and the swept rate, as JSON-able values."""
-    plan = {key: value for key, value in asdict(PLAN).items() if key not in ("muon", "most")}
+    plan = {key: value for key, value in PLAN.recorded().items() if key != "muon"}
     kept = ("steps", "learning_rate", "clip", "warm_up", "decay_from")
     return {
         "sizes": SIZES,

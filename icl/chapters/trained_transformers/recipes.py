@@ -34,8 +34,7 @@ _LATER = ("curriculum", "full_context", "products")
 
 def _as_recorded(schedule: Schedule | Plan) -> dict:
     if isinstance(schedule, Plan):
-        # weights that settled do not depend on when they would have been given up
-        return {key: value for key, value in asdict(schedule).items() if key != "most"}
+        return schedule.recorded()
     # What came later stands in the records of those trainings only that use it: older checkpoints stay readable.
     later = ("warm_up", "decay_from", "muon")
     values = {key: json_number(getattr(schedule, key)) for key in ("steps", "learning_rate", "clip")}

@@ -75,6 +75,10 @@ def test_another_training_s_file_is_refused(tmp_path):
     checkpoints.save(tmp_path / transformer.file_name(16, 0), tensors, record | {"recipe": {}})
     with pytest.raises(InputError, match="another training"):
         transformer.load(16, 0, tmp_path)
+    early = {"flat": False, "steps": {"constant": 6000, "all": 8400}}
+    checkpoints.save(tmp_path / transformer.file_name(16, 0), tensors, record | early)
+    with pytest.raises(InputError, match="given up while constant rates still helped"):
+        transformer.load(16, 0, tmp_path)
 
 
 def test_what_is_shipped_is_what_was_trained(tmp_path, monkeypatch):
