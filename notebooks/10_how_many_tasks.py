@@ -428,8 +428,8 @@ ledger.figure(pictures.deep_transformers(risks))
 #
 # - {prf:ref}`prop-endless-prompts` and the projector are proved, at every $d$; what follows is heuristics with Gaussian features, confirmed by fits.
 # - $\Gamma$ alone is fitted, to the end, for isotropic covariates; {eq}`eq-one-over-d` wants endless tasks, no ridge and $P > d^2$.
-# - No theory stands behind the last figure: one size, one recipe, not tuned. In {glue:text}`deep_rested:.0f` of its fifteen trainings constant rates had stopped
-#   helping when they began to fall; the others had their full number of steps. {cite:t}`raventos2023` have $d = 8$, larger models and longer training.
+# - No theory stands behind the last figure: one size, one recipe, not tuned. Rates began to fall when a stretch of 3,000 steps no longer lowered the loss by two
+#   standard errors, in {glue:text}`deep_rested:.0f` of fifteen trainings; a slower gain is not seen. {cite:t}`raventos2023` have $d = 8$, larger models and longer training.
 #
 # ## Exercises
 #

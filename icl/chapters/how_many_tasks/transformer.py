@@ -1,8 +1,8 @@
 """Chapter 10's deep transformers: encoders trained on prompts of a few tasks, of many, of ever new ones.
 
-After Raventós, Paul, Chen and Ganguli (2023), much smaller. `ship` makes a training in some five minutes: constant
-rates for as long as they help, at most PLAN's stretches, then down to 0. The book carries the weights; the standard
-profile trains again, shorter, and the paper profile in full.
+After Raventós, Paul, Chen and Ganguli (2023), much smaller. `ship` makes a training in minutes: constant rates until a
+stretch no longer helps, then down to 0. The book carries the weights; the standard profile trains again, shorter, and
+the paper profile in full.
 """
 
 import math
@@ -24,7 +24,7 @@ from icl.validation import InputError
 D, N, QUERIES, SIGMA2 = 3, 6, 6, 0.25
 MODEL = EncoderConfig(D, layers=3, heads=3, width=24)
 BATCH = 64
-PLAN = Plan(2e-3, None, stretch=3000, most=6, decay=0.4)
+PLAN = Plan(2e-3, None, stretch=3000, decay=0.4)
 SHORTER = Plan(2e-3, None, stretch=1500, most=2, decay=0.4)  # what the standard profile has time for
 FRESH = 0  # in place of a number of tasks: every prompt has a task of its own
 COUNTS, SEEDS = (4, 16, 64, 256, FRESH), (0, 1, 2)
@@ -135,7 +135,7 @@ def ship(
 def load(count: int, seed: int, folder: Path = FOLDER) -> tuple[np.ndarray | None, Encoder, dict]:
     """A shipped training's tasks (K, D), None for fresh ones, its model, float32, and its record.
 
-    Raises InputError for a file that is not intact, holds another training, or was given up before PLAN would.
+    Raises InputError for a file that is not intact, holds another training, or was given up too early.
     """
     path = folder / file_name(count, seed)
     tensors, record = checkpoints.load(path)
