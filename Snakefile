@@ -4,6 +4,7 @@
 The jobs end with their Snakemake, killed or not: `exec` makes it their parent, and `--with-parent` watches it.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,6 +18,9 @@ try:
 except InputError as error:
     sys.exit(f"icl: {error}")  # `--quiet all` would swallow an exception
 RUN = f"_build/run/{PROFILE}"
+# Starting a chapter's own processes takes it seconds, and keeps no core busy that another chapter does not.
+if sum(not Path(RUN, f"{chapter}.json").exists() for chapter in CHAPTERS) > 1:
+    os.environ.setdefault("ICL_CORES", "1")
 
 
 # Asking for the ledgers as well as for the pages: a chapter whose last run failed left none, so it runs again.

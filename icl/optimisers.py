@@ -5,10 +5,12 @@ It is for the matrices between hidden states; Adam keeps the read-in, the read-o
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.optim.adam import adam
 
 from icl.validation import InputError, check_count
 
@@ -78,6 +80,32 @@ def quickest_products(device: str) -> torch.dtype:
     return torch.bfloat16 if native else torch.float32
 
 
+class Adam:
+    """PyTorch's Adam by its function. Its class loads PyTorch's compiler, two seconds of every process that trains.
+
+    `state` holds, of each parameter that has had a gradient, its step count and moments, under PyTorch's names.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter], *, fused: bool = True):
+        self.parameters, self.fused = list(parameters), fused
+        self.state: dict[nn.Parameter, dict[str, torch.Tensor]] = {}
+
+    @torch.no_grad()
+    def step(self, learning_rate: float) -> None:
+        """Move every parameter that has a gradient."""
+        moved = [parameter for parameter in self.parameters if parameter.grad is not None]
+        for parameter in moved:
+            if parameter not in self.state:
+                moments = {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
+                self.state[parameter] = {"step": torch.zeros((), device=parameter.device), **moments}
+        state = [self.state[parameter] for parameter in moved]
+        first, second, steps = ([each[name] for each in state] for name in ("exp_avg", "exp_avg_sq", "step"))
+        adam(
+            moved, [parameter.grad for parameter in moved], first, second, [], steps, fused=self.fused, amsgrad=False,
+            beta1=0.9, beta2=0.999, lr=learning_rate, weight_decay=0.0, eps=1e-8, maximize=False,
+        )  # fmt: skip
+
+
 class StackedMuon(torch.optim.Muon):
     """PyTorch's Muon as `Optimiser` sets it up, with matrices of one shape in one stack.
 
@@ -143,7 +171,7 @@ class Optimiser:
                 self.views.values(), lr=schedule.muon, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"
             )
         self.rest = {name: value for name, value in self.parameters.items() if name not in stacked}
-        self.adam = torch.optim.Adam(self.rest.values(), lr=schedule.learning_rate, fused=True)
+        self.adam = Adam(self.rest.values())
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -154,8 +182,7 @@ class Optimiser:
         """Clip the gradients, then move every parameter, at the rates of that step."""
         if math.isfinite(self.schedule.clip):
             nn.utils.clip_grad_norm_(self.parameters.values(), self.schedule.clip)
-        self.adam.param_groups[0]["lr"] = self.schedule.rate(step)
-        self.adam.step()
+        self.adam.step(self.schedule.rate(step))
         if self.muon is not None:
             for (name, k, count), view in self.views.items():
                 view.grad = self.parameters[name].grad.chunk(count)[k]
@@ -179,7 +206,7 @@ class Optimiser:
             saved = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
             if any(saved[moment].shape != parameter.shape for moment in ("exp_avg", "exp_avg_sq")):
                 raise InputError(f"Adam's moments of {name} have another shape")
-            self.adam.state[parameter].update({key: part.to(parameter.device) for key, part in saved.items()})
+            self.adam.state[parameter] = {key: part.to(parameter.device) for key, part in saved.items()}
         for (name, k, _), view in self.views.items():
             momentum = tensors[f"muon.{k}.{name}"]
             if momentum.shape != view.shape:

@@ -131,7 +131,7 @@ def page_sources() -> list[str]:
 
 
 def priority(chapter: str, profile: str) -> int:
-    """The longest chapter runs first, and last the one that keeps all cores busy by itself: no core is idle then."""
+    """The chapter that took longest runs first, so that none is left to run alone at the end."""
     made = committed_provenance(profile, chapter)
     return round(made["seconds"]) if made else 0
 

@@ -9,6 +9,7 @@ from torch import nn
 from icl.chapters.gd_beta_gradient_flow.flow import block_slope
 from icl.chapters.gd_beta_gradient_flow.risk_ratios import log_slope
 from icl.estimates import Estimate
+from icl.optimisers import Adam
 from icl.prompts import PromptLaw
 from icl.theory import gd_beta
 from icl.theory import gradient_flow as theory
@@ -53,15 +54,15 @@ def _gd(points, rates):
 
 
 def _adam(points, rates):
-    """A step of PyTorch's Adam, which has one rate for a whole tensor: a view for each run, of the points' memory."""
-    runs = [[nn.Parameter(torch.from_numpy(part)[k]) for part in points] for k in range(len(rates))]
-    method = torch.optim.Adam([{"params": run, "lr": float(rate)} for run, rate in zip(runs, rates, strict=True)])
+    """A step of PyTorch's Adam, which has one rate: one for each run, on views of the points' memory."""
+    views = [[nn.Parameter(torch.from_numpy(part)[k]) for part in points] for k in range(len(rates))]
+    methods = [Adam(run, fused=False) for run in views]
 
     def step(gradients):
-        for k, run in enumerate(runs):
-            for view, gradient in zip(run, gradients, strict=True):
+        for k, method in enumerate(methods):
+            for view, gradient in zip(method.parameters, gradients, strict=True):
                 view.grad = torch.from_numpy(gradient[k])
-        method.step()
+            method.step(float(rates[k]))
 
     return step
 
