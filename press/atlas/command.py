@@ -121,7 +121,7 @@ def atlas_keep(out):
 
 
 @click.command("atlas-check")
-@click.option("--points", "count", type=click.IntRange(min=1), default=4, show_default=True, help="Of each chapter.")
+@click.option("--points", "count", type=click.IntRange(min=1), default=2, show_default=True, help="Of each chapter.")
 def atlas_check(count):
     """Decide points of the committed atlas anew, drawn by the date; exit status 1 where one is not as it was."""
     from press.atlas.kept import check
