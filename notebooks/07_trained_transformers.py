@@ -1038,7 +1038,7 @@ ledger.figure(published_pictures.layouts(layouts))
 #
 # The model that learns these here is smaller, six layers, four heads and width 128, and $d = 20$ and $n = 40$ are the published ones; it was trained in
 # the same way, {glue:text}`six_steps:,.0f` steps, once on covariates of condition number 100 and once with noise of deviation 0.1. Both stopped early: kept at constant rates
-# for 3,500 steps their losses still fell, so longer trainings may decide otherwise. The claims are those of the small models, above.
+# for 6,000 steps their losses still fell, so longer trainings may decide otherwise. The claims are those of the small models, above.
 
 # %%
 ill = published_size.six_layers("ill_conditioned", stream)
