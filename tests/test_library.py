@@ -53,6 +53,17 @@ def test_nothing_is_imported_before_it_is_asked_for():
     assert python(code + "print({'torch', 'matplotlib', 'pydantic'} & {*sys.modules})", ROOT) == "set()"
 
 
+def test_a_training_with_adam_does_not_wait_for_the_compiler():
+    """PyTorch's own class of Adam loads it, which takes a process longer than many of the book's trainings."""
+    code = (
+        "import sys, torch; from icl.optimisers import Schedule; from icl.training import train\n"
+        "model = torch.nn.Linear(2, 1)\n"
+        "train(model, lambda step: model(torch.ones(2)).square().sum(), Schedule(2, 0.1, clip=1.0))\n"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    assert python(code, ROOT) == "False"
+
+
 def test_icl_is_there_long_before_numpy():
     """Under half a second on any machine that imports NumPy in less than ten times as long."""
     code = "import time; a = time.perf_counter(); import {}; print(time.perf_counter() - a)"

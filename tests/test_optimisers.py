@@ -1,8 +1,5 @@
 """Steps: the schedule's shape, Muon matrix by matrix, Adam on the rest, and what has to be kept of them."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -214,16 +211,3 @@ def test_a_state_of_another_shape_or_with_a_gap_is_refused():
         Optimiser(gpt(), schedule).put_back(kept | {name: torch.zeros(3, 3)})
     with pytest.raises(KeyError, match="muon.2"):
         Optimiser(gpt(), schedule).put_back({key: value for key, value in kept.items() if key != name})
-
-
-def test_a_training_with_adam_does_not_wait_for_the_compiler():
-    """PyTorch's own class of Adam loads it, which takes a process longer than many of the book's trainings."""
-    code = """
-import sys, torch
-from icl.optimisers import Schedule
-from icl.training import train
-model = torch.nn.Linear(2, 1)
-train(model, lambda step: model(torch.ones(2)).square().sum(), Schedule(2, 0.1, clip=1.0))
-sys.exit("torch._dynamo" in sys.modules)
-"""
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -159,7 +159,7 @@ class Checked:
     moved: list[str]
 
 
-def check(count: int = 10, day: str | None = None, folder: Path = ATLAS) -> Checked:
+def check(count: int, day: str | None = None, folder: Path = ATLAS) -> Checked:
     """Decide `count` points of each chapter anew, drawn by the date, on all cores."""
     atlas, rng = read(folder), np.random.default_rng(entropy("atlas", 0, day or datetime.date.today().isoformat()))
     drawn = []

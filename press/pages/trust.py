@@ -153,7 +153,7 @@ def _times() -> str:
 
 
 def _minutes(seconds: float) -> str:
-    return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
 
 
 def _measured(name: str) -> dict | None:

@@ -31,3 +31,8 @@ def test_numbers_are_set_in_type(written, read):
 def test_no_line_ends_before_a_per_cent_sign_or_within_what_plus_minus_joins():
     together = joined("0.7 ± 0.2 of it, 5 % more ± 1")
     assert together.replace("\N{NO-BREAK SPACE}", "~") == "0.7~±~0.2 of it, 5~% more~±~1"
+
+
+def test_no_line_ends_within_a_duration():
+    together = joined("2 cores | 14 min 50 s | 9 s faster, 5 sets of 3 minutes")
+    assert together.replace("\N{NO-BREAK SPACE}", "~") == "2 cores | 14~min~50~s | 9~s faster, 5 sets of 3 minutes"

@@ -55,8 +55,9 @@ def _gd(points, rates):
 
 def _adam(points, rates):
     """A step of PyTorch's Adam, which has one rate: one for each run, on views of the points' memory."""
-    views = [[nn.Parameter(torch.from_numpy(part)[k]) for part in points] for k in range(len(rates))]
-    methods = [Adam(run, fused=False) for run in views]
+    methods = [
+        Adam((nn.Parameter(torch.from_numpy(part)[k]) for part in points), fused=False) for k in range(len(rates))
+    ]
 
     def step(gradients):
         for k, method in enumerate(methods):
