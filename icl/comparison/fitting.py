@@ -10,6 +10,7 @@ from icl.comparison.questions import Questions
 _GRID = 33  # values tried before the search
 _FARTHER = 3  # times that a grid goes on beyond its end
 _WORK = 40_000  # numbers that one evaluation may touch
+_LEVEL = 1e-12  # of the largest value: what is nearer to the least is as good
 _APART = 1e-3  # logarithms between the values whose differences are a slope: h⁴ off it, and rounding / h
 
 
@@ -44,22 +45,35 @@ def least(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a function of one positive number is least: a grid in its logarithm, then Brent beside the best point.
 
     Where it still falls at an end, as a step does under much noise, the grid goes on there, at most _FARTHER times.
+    Where it is level, as after so many Newton steps that all of a range of lengths have converged, the middle of the
+    level points: rounding alone would choose among them, and near an edge other prompts diverge.
     """
     grid = np.geomspace(low, high, _GRID)
     tried = lambda: np.nan_to_num([function(point) for point in grid], nan=np.inf)
     with np.errstate(over="ignore", invalid="ignore"):
         values = tried()
         for _ in range(_FARTHER):
-            k = int(np.argmin(values))
-            if 0 < k < _GRID - 1 or values[k] == values[1 if k == 0 else -2]:
+            first, last = _level(values)
+            if first < last or 0 < first < _GRID - 1:
                 break
-            grid = grid * (grid[1] / grid[-1] if k == 0 else grid[-2] / grid[0])
+            grid = grid * (grid[1] / grid[-1] if last == 0 else grid[-2] / grid[0])
             values = tried()
+        first, last = _level(values)
+        if last > first + 1:  # two alone may lie on either side of a minimum
+            return float(grid[(first + last) // 2])
         k = int(np.argmin(values))
         bounds = np.log(grid[[max(k - 1, 0), min(k + 1, _GRID - 1)]])
         search = lambda z: function(float(np.exp(z)))
         found = minimize_scalar(search, bounds=bounds, method="bounded", options={"xatol": 1e-10})
         return float(np.exp(_by_slope(search, found.x, *bounds))) if found.fun < values[k] else float(grid[k])
+
+
+def _level(values: np.ndarray) -> tuple[int, int]:
+    """The first and the last of the points about the least of `values` that are as good as it."""
+    least = int(np.argmin(values))
+    others = np.flatnonzero(~(values - values[least] <= _LEVEL * values.max(where=np.isfinite(values), initial=0.0)))
+    first, last = others[others < least], others[others > least]
+    return int(first[-1]) + 1 if len(first) else 0, int(last[0]) - 1 if len(last) else len(values) - 1
 
 
 def _by_slope(function: Callable[[float], float], z: float, low: float, high: float) -> float:

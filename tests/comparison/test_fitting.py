@@ -31,3 +31,17 @@ def test_a_smooth_least_is_found_to_rounding_not_to_its_root(where):
 
 def test_a_corner_is_found_and_left():
     assert least(lambda x: abs(np.log(x / 0.3)), 1e-3, 4.0) == pytest.approx(0.3, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_where_it_is_level_rounding_does_not_choose(seed):
+    """From 1e-2 on all have converged, and past 1 they diverge: any two machines keep off both edges."""
+    rng = np.random.default_rng(seed)
+    kept = lambda x: 0.5 * max(0.0, np.log(1e-2 / x)) + (0.9 if x > 1 else 0.1) + 1e-16 * rng.integers(9)
+    assert least(kept, 1e-3, 4.0) == pytest.approx(0.1, rel=0.3)
+
+
+def test_where_it_is_level_at_an_end_the_range_is_kept():
+    tried = []
+    least(lambda x: tried.append(x) or max(x, 1e-2), 1e-3, 4.0)
+    assert min(tried) >= 1e-3
