@@ -1038,8 +1038,8 @@ ledger.figure(published_pictures.layouts(layouts))
 #
 # The model that learns these here is smaller, six layers, four heads and width 128, and $d = 20$ and $n = 40$ are the published ones; it was trained in
 # the same way, {glue:text}`six_steps:,.0f` steps, once on covariates of condition number 100 and once with noise of deviation 0.1. Both stopped early: kept at constant rates
-# for 13,500 steps their losses still fell, by about one per cent every 1,500 steps. Probed there, both decided the claims as the shorter trainings do, which stand below; what they would
-# say when nothing helps any more is open. The claims are those of the small models, above.
+# for 15,000 steps their losses still fell, by less than one per cent in the last 1,500. Probed there, both models decide their claims as the shorter trainings below do; whether they still
+# do when no step helps any more is open. The claims are those of the small models, above.
 
 # %%
 ill = published_size.six_layers("ill_conditioned", stream)
