@@ -53,14 +53,14 @@ def least(function: Callable[[float], float], low: float, high: float) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         values = tried()
         for _ in range(_FARTHER):
-            first, last = _level(values)
-            if first < last or 0 < first < _GRID - 1:
+            level = _level(values)
+            if len(level) > 1 or 0 < level[0] < _GRID - 1:
                 break
-            grid = grid * (grid[1] / grid[-1] if last == 0 else grid[-2] / grid[0])
+            grid = grid * (grid[1] / grid[-1] if level[0] == 0 else grid[-2] / grid[0])
             values = tried()
-        first, last = _level(values)
-        if last > first + 1:  # two alone may lie on either side of a minimum
-            return float(grid[(first + last) // 2])
+        level = _level(values)
+        if len(level) > 2:  # two alone may lie on either side of a minimum
+            return float(grid[level[(len(level) - 1) // 2]])
         k = int(np.argmin(values))
         bounds = np.log(grid[[max(k - 1, 0), min(k + 1, _GRID - 1)]])
         search = lambda z: function(float(np.exp(z)))
@@ -68,12 +68,9 @@ def least(function: Callable[[float], float], low: float, high: float) -> float:
         return float(np.exp(_by_slope(search, found.x, *bounds))) if found.fun < values[k] else float(grid[k])
 
 
-def _level(values: np.ndarray) -> tuple[int, int]:
-    """The first and the last of the points about the least of `values` that are as good as it."""
-    least = int(np.argmin(values))
-    others = np.flatnonzero(~(values - values[least] <= _LEVEL * values.max(where=np.isfinite(values), initial=0.0)))
-    first, last = others[others < least], others[others > least]
-    return int(first[-1]) + 1 if len(first) else 0, int(last[0]) - 1 if len(last) else len(values) - 1
+def _level(values: np.ndarray) -> np.ndarray:
+    """Where `values` are as good as the least of them."""
+    return np.flatnonzero(values <= values.min() + _LEVEL * values.max(where=np.isfinite(values), initial=0.0))
 
 
 def _by_slope(function: Callable[[float], float], z: float, low: float, high: float) -> float:
