@@ -134,15 +134,6 @@ def drop_time(d: int, n: int, sigma2: float, start: float) -> float:
     return float(np.log(ratio - 1) / (2 * np.sqrt(d)))
 
 
-def growing_part(value: float, matrix) -> float:
-    """Of any small start at H = I, value v and matrix U (d, d), what becomes |Gamma|: ((v + tr U/√d)/2)². This book.
-
-    Where it stands for `start` in `drop_time`, the time is right up to the square of the start's size.
-    """
-    matrix = np.asarray(matrix, dtype=float)
-    return float((value + np.trace(matrix) / np.sqrt(len(matrix))) / 2) ** 2
-
-
 def _end(d, n, sigma2, start):
     c = white_factor(d, n, sigma2)
     if not start > 0:

@@ -101,11 +101,6 @@ def test_the_drop_follows_its_equation(d, n, sigma2):
     assert gd_beta.risk(law, np.zeros(d), Gamma) == pytest.approx(gd_beta.minimal_risk(law), rel=1e-12)
 
 
-def test_what_grows_of_a_start():
-    assert theory.growing_part(0.2, 0.2 * np.eye(4) / 2) == pytest.approx(0.04)
-    assert theory.growing_part(0.2, np.array([[0, 1.0], [-1, 0]])) == pytest.approx(0.01)
-
-
 @pytest.mark.parametrize(
     "call, words",
     [
