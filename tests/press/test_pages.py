@@ -35,9 +35,11 @@ def test_a_failing_claim_is_shown_as_failing():
     assert "fails" in row and "one step of gradient descent" in row
 
 
-def test_the_front_page_names_what_fails():
-    (link,) = soup(front.failing(run().claims)).select("a")
-    assert link["href"] == "claims.html#claim-thm1.risk" and link.get_text() == "thm1.risk"
+def test_the_front_page_says_what_fails_and_why():
+    (line,) = soup(front.failing(run(reason="too <few> steps").claims)).select("li")
+    assert line.a["href"] == "claims.html#claim-thm1.risk" and line.a.get_text() == "thm1.risk"
+    assert line.get_text() == "thm1.risktoo <few> steps"
+    assert soup(front.failing(run().claims)).li.get_text() == "thm1.risk", "a reason that nobody knows is not made up"
     assert front.failing(run(verdict="holds").claims) == ""
 
 
