@@ -14,7 +14,7 @@ import click
 @click.option("--missing", is_flag=True, help="Train nothing; say what is missing, as arguments, a line each.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 def train(recipe, seed, out, anew, minutes, missing, device):
-    """Train RECIPE of chapter 7, or all it ships, minutes to an hour each, the published size hours.
+    """Train RECIPE of chapter 7, or all it ships, minutes to an hour each, hours at d = 20.
 
     Or `table1` and `gpt_sweep` of chapter 4, `how_many_tasks` of chapter 10, the `front_page`'s.
 

@@ -48,6 +48,14 @@ def six_layers(law: str, stream: Streams) -> Study:
     return study(recipe, weights.load_model(weights.FOLDER, recipe, 0)[0], stream)
 
 
+def constant_steps(found: Study) -> int:
+    """How many steps the shipped model of that study was trained at constant rates, until they no longer helped.
+
+    Raises InputError for a checkpoint that is not intact.
+    """
+    return weights.load_model(weights.FOLDER, found.recipe, 0)[1]["steps"]["constant"]
+
+
 @dataclass(frozen=True)
 class ByExamples:
     """Squared errors (P, n) after 1, …, n examples, less the noise, in units of d, answering 0's: ours, and the least

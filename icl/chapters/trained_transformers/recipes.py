@@ -116,11 +116,6 @@ class Recipe:
         return (model(X, y) - y) ** 2
 
 
-def _pairs(steps: int, muon: float) -> Schedule:
-    """Constant rates for half of the steps, then down to 0."""
-    return Schedule(steps, 1e-3, 1.0, warm_up=100, decay_from=steps // 2, muon=muon)
-
-
 UNIT = math.sqrt(20)  # √(E y²) of the linear law at d = 20
 SMALL = PairDecoderConfig(layers=6, heads=4, width=128, label_unit=UNIT)
 LARGE = dict(n=40, batch=64, queries=20, full_context=1_200, products="bfloat16")
@@ -157,9 +152,13 @@ RECIPES = {
             schedule=Schedule(500_001, 1e-4, math.inf, decay=False),
         ),
         # of the published size and of Garg et al.'s small one, in pairs: core hours
-        Recipe("pairs", PairDecoderConfig(label_unit=UNIT), schedule=_pairs(4_000, 0.003), **LARGE),
+        Recipe(
+            "pairs", PairDecoderConfig(label_unit=UNIT), **LARGE,
+            schedule=Schedule(4_000, 1e-3, 1.0, warm_up=100, decay_from=2_000, muon=0.003),
+        ),
         *(
-            Recipe(name, SMALL, law=law, schedule=_pairs(4_500, 0.004), **LARGE)
+            # the third stretch is the first to be compared: in the second, the sequences are whole
+            Recipe(name, SMALL, law=law, schedule=Plan(1e-3, 0.004, stretch=1_500, decay=0.5, least=3), **LARGE)
             for name, law in (
                 ("pairs_small", "linear"),
                 ("pairs_small_ill_conditioned", "ill_conditioned"),

@@ -393,12 +393,14 @@ def test_pictures_of_the_published_size(at_published_size):
 
 def test_six_layers_are_probed_with_their_noise_taken_off(tmp_path, monkeypatch):
     model = PairDecoderConfig(3, 8, layers=3, heads=1, width=8, label_unit=3**0.5)
-    recipe = replace(TINY_PAIRS, name="pairs_small_noisy", law="noisy", model=model, n=8)
+    plan = Plan(1e-3, 1e-2, stretch=9, most=3, decay=0.5, warm_up=5, least=3)
+    recipe = replace(TINY_PAIRS, name="pairs_small_noisy", law="noisy", model=model, n=8, schedule=plan)
     monkeypatch.setattr(weights, "FOLDER", tmp_path)
     monkeypatch.setitem(recipes.RECIPES, "pairs_small_noisy", recipe)
     weights.train_recipe(recipe, 0, tmp_path)
     found = published_size.six_layers("noisy", Streams("a test", 0))
     assert found.noise == sequence_laws.NOISE**2 and found.recipe is recipe
+    assert published_size.constant_steps(found) == 27
     errors = published_size.ByExamples.of(found)
     X, y, asked = found.test.X[:, :8], found.test.y[:, :8], found.test.X[:, 8]
     S = X.mT @ X + found.noise * np.eye(3)
