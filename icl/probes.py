@@ -14,6 +14,7 @@ import numpy as np
 
 from icl.validation import InputError
 
+VARIES = 1e-6  # of a layer's largest singular value; float32 rounds at 1.2e-7 of it
 ROUNDING = 1e-9  # of a prompt's largest residual: what is below it says nothing of an algorithm
 
 
@@ -33,8 +34,9 @@ class ReadOuts:
 def fit_readouts(states: np.ndarray, targets: np.ndarray) -> ReadOuts:
     """Least squares, without a penalty, from states (L, …, C) to targets (…) of the same middle shape.
 
-    Directions in which the states do not vary get weight 0: after a LayerNorm there is always one. Fit on other
-    prompts than you test on. Raises InputError for shapes that do not fit or fewer targets than weights.
+    Directions in which the states vary by less than 1e-6 of what they vary at most get weight 0: behind a LayerNorm
+    there is always one, and single precision shows its rounding there. Fit on other prompts than you test on. Raises
+    InputError for shapes that do not fit or fewer targets than weights.
     """
     states, targets = np.asarray(states, float), np.asarray(targets, float).ravel()
     L, C = states.shape[0], states.shape[-1]
@@ -47,7 +49,7 @@ def fit_readouts(states: np.ndarray, targets: np.ndarray) -> ReadOuts:
     weights = np.empty((L, C))
     for layer in range(L):
         centred = flat[layer] - means[layer]
-        weights[layer] = np.linalg.lstsq(centred, targets - targets.mean(), rcond=1e-9)[0]
+        weights[layer] = np.linalg.lstsq(centred, targets - targets.mean(), rcond=VARIES)[0]
     return ReadOuts(weights, targets.mean() - (weights * means).sum(-1))
 
 

@@ -24,6 +24,14 @@ def test_directions_without_variance_get_no_weight(rng):
     np.testing.assert_allclose(found(states)[0], states[0, :, 0], atol=1e-12)
 
 
+def test_the_rounding_of_single_precision_gets_no_weight(rng):
+    states, targets = rng.standard_normal((1, 200, 4)), rng.standard_normal(200)
+    states -= states.mean(-1, keepdims=True)
+    rounded = [probes.fit_readouts(np.float32(states * size) / size, targets) for size in (1, 3)]
+    np.testing.assert_allclose(rounded[0](states), rounded[1](states), atol=1e-6)
+    assert all(abs(found.weights[0].sum()) < 1e-6 for found in rounded)
+
+
 def test_readouts_are_least_squares(rng):
     states, targets = rng.standard_normal((1, 60, 3)), rng.standard_normal(60)
     residual = probes.fit_readouts(states, targets)(states)[0] - targets
