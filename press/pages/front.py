@@ -61,12 +61,12 @@ def contents(run: FinishedRun) -> str:
 def failing(claims: list[Claim]) -> str:
     """The claims that fail as a list of HTML, each a link to its card and the reason; nothing where none does."""
     lines = "".join(f"<li>{_failed(claim)}</li>" for claim in claims if claim.verdict == FAILS)
-    return f"<p>What fails, and why:</p><ul>{lines}</ul>" if lines else ""
+    return f'<p>What fails, and why:</p><ul class="icl-failing">{lines}</ul>' if lines else ""
 
 
 def _failed(claim: Claim) -> str:
     link = f'<a href="{card_address(claim.id)}"><span class="icl-fails">{html.escape(claim.id)}</span></a>'
-    return f"{link}<br>{said(claim.reason)}" if claim.reason else link
+    return f'{link} <span class="icl-statement">{said(claim.reason)}</span>' if claim.reason else link
 
 
 def share(claims: list[Claim]) -> str:

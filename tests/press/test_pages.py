@@ -38,7 +38,7 @@ def test_a_failing_claim_is_shown_as_failing():
 def test_the_front_page_says_what_fails_and_why():
     (line,) = soup(front.failing(run(reason="too <few> steps").claims)).select("li")
     assert line.a["href"] == "claims.html#claim-thm1.risk" and line.a.get_text() == "thm1.risk"
-    assert line.get_text() == "thm1.risktoo <few> steps"
+    assert line.get_text() == "thm1.risk too <few> steps"
     assert soup(front.failing(run().claims)).li.get_text() == "thm1.risk", "a reason that nobody knows is not made up"
     assert front.failing(run(verdict="holds").claims) == ""
 
