@@ -876,7 +876,7 @@ ledger.figure(
 
 # %%
 large_recipe, large, large_record = published_size.load(profile)
-large_study = published_size.study(large_recipe, large, stream)
+large_study = published_size.study(large_recipe, large, large_record, stream)
 large_errors = published_size.ByExamples.of(large_study)
 ((large_newton,), (large_gd,)) = large_study.similarities(
     large_study.newton, large_study.gd
@@ -1183,14 +1183,14 @@ tf_numbers = {
     "large_beyond_last": large_parts["more than d"][0][0].best()[1][-1],
     "large_gain_first": np.diff(large_match.steps[:, 2:7]).mean(),
     "large_gain_last": np.diff(large_match.steps[:, 8:]).mean(),
-    **published_size.layout_numbers(layouts, profile, seed),
+    **published_size.layout_numbers(layouts),
     "layout_behind_pairs": -ahead_in["in pairs"].mean,
     "layout_behind_pairs_stderr": ahead_in["in pairs"].stderr,
     "layout_behind_interleaved": -ahead_in["interleaved"].mean,
     "layout_line_pairs": line_in["in pairs"].mean,
     "layout_line_interleaved": line_in["interleaved"].mean,
-    "six_ill_steps": published_size.constant_steps(ill),
-    "six_noisy_steps": published_size.constant_steps(noisy),
+    "six_ill_steps": ill.constant_steps,
+    "six_noisy_steps": noisy.constant_steps,
     "six_ill_newton": ill.matching("newton").steps[:, -1].mean(),
     "six_ill_gd": ill.matching("gd").steps[:, -1].mean(),
     "six_ill_error": six_errors["ill"].at_the_end().mean,

@@ -31,12 +31,12 @@ def load(profile: str) -> tuple[recipes.Recipe, torch.nn.Module, dict]:
     return recipe, *weights.load_model(weights.FOLDER, recipe, 0)
 
 
-def study(recipe: recipes.Recipe, model: torch.nn.Module, stream: Streams) -> Study:
-    """Probe a decoder on the positions of fresh sequences, as Fu et al. (2024) do."""
+def study(recipe: recipes.Recipe, model: torch.nn.Module, record: dict, stream: Streams) -> Study:
+    """Probe a decoder, its training's record beside it, on the positions of fresh sequences, as Fu et al. (2024) do."""
     rng = stream(f"prompts for {recipe.name}")
     train, test = (probing.Sequences.draw(recipe, count, rng) for count in (FIT, TEST))
     bootstrap = stream.entropy(f"bootstrap for {recipe.name}")
-    return Study(recipe, test, [probing.probe(model, train, test)], bootstrap, (model,))
+    return Study(recipe, test, [probing.probe(model, train, test)], bootstrap, (model,), (record,))
 
 
 def six_layers(law: str, stream: Streams) -> Study:
@@ -45,15 +45,7 @@ def six_layers(law: str, stream: Streams) -> Study:
     Raises InputError for another law than ill_conditioned and noisy, and for a checkpoint that is not intact.
     """
     recipe = recipes.check_recipe(f"pairs_small_{law}")
-    return study(recipe, weights.load_model(weights.FOLDER, recipe, 0)[0], stream)
-
-
-def constant_steps(found: Study) -> int:
-    """How many steps the shipped model of that study was trained at constant rates, until they no longer helped.
-
-    Raises InputError for a checkpoint that is not intact.
-    """
-    return weights.load_model(weights.FOLDER, found.recipe, 0)[1]["steps"]["constant"]
+    return study(recipe, *weights.load_model(weights.FOLDER, recipe, 0), stream)
 
 
 @dataclass(frozen=True)
@@ -80,14 +72,14 @@ class ByExamples:
         return _mean(excess[:, excess.mean(0).argmax()])
 
 
-def layout_numbers(layouts: dict[str, Study], profile: str, seed: int) -> dict[str, float]:
+def layout_numbers(layouts: dict[str, Study]) -> dict[str, float]:
     """Of one model a layout, by names that end in the layout's last word: steps at constant rates, error after all n
     examples as a share of that of answering 0, Newton steps that its second layer is worth."""
     found = {}
     for layout, study in layouts.items():
         name = layout.split()[-1]
         found |= {
-            f"layout_steps_{name}": weights.model_of(study.recipe.name, 0, profile, seed)[1]["steps"]["constant"],
+            f"layout_steps_{name}": study.constant_steps,
             f"layout_error_{name}": ByExamples.of(study).at_the_end().mean,
             f"layout_first_{name}": float(study.matching("newton").steps[0, 2]),
         }

@@ -38,6 +38,7 @@ class Study:
     runs: list[Probed]
     bootstrap: int  # whence every bootstrap sample is drawn, so that algorithms and runs share them
     models: tuple = ()
+    records: tuple = ()  # of the trainings, as their checkpoints hold them
 
     @cached_property
     def newton(self) -> Algorithm:
@@ -53,6 +54,11 @@ class Study:
     def layers(self) -> np.ndarray:
         """0 (read-in), 1, …, L: (L + 1,)."""
         return np.arange(len(self.runs[0].raw))
+
+    @property
+    def constant_steps(self) -> int:
+        """How many steps the first run was trained at constant rates, until they no longer helped."""
+        return self.records[0]["steps"]["constant"]
 
     @property
     def noise(self) -> float:
@@ -102,9 +108,10 @@ def study(name: str, parameters: Parameters, stream: Streams, *, runs: int = 1, 
     asked = Positions if positions else Queries
     draw = (asked if isinstance(recipe.model, EncoderConfig) else Sequences).draw
     train, test = draw(recipe, probing.TRAIN, rng), draw(recipe, probing.TEST, rng)
-    models = [weights.model_of(name, run, parameters.profile, parameters.seed)[0] for run in range(runs)]
+    loaded = [weights.model_of(name, run, parameters.profile, parameters.seed) for run in range(runs)]
+    models, records = zip(*loaded, strict=True)
     probed = [probing.probe(model, train, test) for model in models]
-    return Study(recipe, test, probed, stream.entropy(f"bootstrap for {what}"), tuple(models))
+    return Study(recipe, test, probed, stream.entropy(f"bootstrap for {what}"), models, records)
 
 
 def fresh(recipe: recipes.Recipe, stream: Streams, *, positions: bool = False) -> Queries | Positions:

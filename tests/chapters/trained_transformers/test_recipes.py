@@ -351,7 +351,7 @@ def at_published_size(tmp_path_factory):
         weights.train_recipe(recipe, 0, folder)
         found, model, record = published_size.load("quick")
         assert found is recipe and published_size.load("paper")[0] is recipe, "nobody has trained it interleaved"
-        return record, published_size.study(recipe, model, Streams("a test", 0)), model
+        return record, published_size.study(recipe, model, record, Streams("a test", 0)), model
 
 
 def test_the_published_size_is_probed_as_it_answers(at_published_size):
@@ -400,7 +400,7 @@ def test_six_layers_are_probed_with_their_noise_taken_off(tmp_path, monkeypatch)
     weights.train_recipe(recipe, 0, tmp_path)
     found = published_size.six_layers("noisy", Streams("a test", 0))
     assert found.noise == sequence_laws.NOISE**2 and found.recipe is recipe
-    assert published_size.constant_steps(found) == 27
+    assert found.constant_steps == 27
     errors = published_size.ByExamples.of(found)
     X, y, asked = found.test.X[:, :8], found.test.y[:, :8], found.test.X[:, 8]
     S = X.mT @ X + found.noise * np.eye(3)
@@ -439,7 +439,7 @@ def test_both_layouts_are_probed_on_sequences_and_drawn(tmp_path, monkeypatch):
     (newton,), (gd,) = ([runs[1]] for runs in apart.similarities(apart.newton, apart.gd))
     np.testing.assert_array_equal(drawn.columns["lead_interleaved_run1"], gd.best()[1] - newton.best()[1])
     np.testing.assert_array_equal(drawn.columns["steps_interleaved_run1"], apart.matching("newton").steps[1])
-    told = published_size.layout_numbers(layouts, "quick", 0)
+    told = published_size.layout_numbers(layouts)
     assert told["layout_error_pairs"] == pytest.approx(np.mean(found["layout_pairs"].runs[0].own[:, 4] ** 2) / 3)
     assert told["layout_steps_interleaved"] in (50, 75) and 0 <= told["layout_first_interleaved"] < 5
 
@@ -453,7 +453,7 @@ def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_pa
         published_size.load("quick")
     found, model, record = published_size.load("paper")
     assert found is recipe
-    probed = published_size.study(found, model, Streams("a test", 0))
+    probed = published_size.study(found, model, record, Streams("a test", 0))
     picture = published_pictures.training(record, probed, published_size.ByExamples.of(probed))
     assert len(picture.columns["layer_3"]) == 4
 
