@@ -73,12 +73,13 @@ class Attention(nn.Module):
         B, _, C = x.shape
         asking, seen = x[:, -_rows(x, last_only, mask) :], x[:, :context]
         weights, biases = self.qkv.weight.split([C, 2 * C]), self.qkv.bias.split([C, 2 * C])
-        q = F.linear(asking, weights[0], biases[0]).view(B, -1, self.heads, C // self.heads).transpose(1, 2)
-        kv = F.linear(seen, weights[1], biases[1]).view(B, -1, 2, self.heads, C // self.heads)
+        # cast before they are split into heads: whole rows take a third of the time
+        q = F.linear(asking, weights[0], biases[0]).to(x.dtype).view(B, -1, self.heads, C // self.heads).transpose(1, 2)
+        kv = F.linear(seen, weights[1], biases[1]).to(x.dtype).view(B, -1, 2, self.heads, C // self.heads)
         k, v = kv.permute(2, 0, 3, 1, 4)  # each (B, nh, T, hs)
         causal = context is None and mask is None and not last_only  # the last token sees all of them
         with torch.autocast(x.device.type, enabled=False):  # on a CPU its bfloat16 takes six times as long
-            y = F.scaled_dot_product_attention(*(a.to(x.dtype) for a in (q, k, v)), attn_mask=mask, is_causal=causal)
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
         return self.out(y.transpose(1, 2).reshape(B, -1, C))
 
 

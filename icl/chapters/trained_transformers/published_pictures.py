@@ -73,7 +73,7 @@ def layouts(studies: dict[str, Study]) -> Figure:
         left.legend(fontsize=8.5)
     alt = (
         "Two panels against the layer, a line for each layout. Left, Newton steps whose error is the layer's: both rise"
-        " evenly, the interleaved one a little later. Right, gradient descent's best similarity less Newton's: above 0"
-        " but for the first layer of the interleaved model."
+        " evenly and nearly together. Right, gradient descent's best similarity less Newton's: above 0 from the second"
+        " layer on, highest there, and near 0 in the last."
     )
     return Figure("layouts", figure, columns, alt, method="trained")

@@ -57,10 +57,10 @@ class ByExamples:
     best: np.ndarray
 
     @classmethod
-    def of(cls, found: Study) -> "ByExamples":
-        """Of the first run's own answers."""
+    def of(cls, found: Study, run: int = 0) -> "ByExamples":
+        """Of a run's own answers."""
         best = prefixes.ridge(found.test.prefixes, [found.noise])[..., 0] - found.test.answers
-        return cls(*((residuals**2 - found.noise) / found.recipe.model.d for residuals in (found.runs[0].own, best)))
+        return cls(*((residuals**2 - found.noise) / found.recipe.model.d for residuals in (found.runs[run].own, best)))
 
     def at_the_end(self) -> Estimate:
         """Our error after all n examples."""
@@ -73,15 +73,19 @@ class ByExamples:
 
 
 def layout_numbers(layouts: dict[str, Study]) -> dict[str, float]:
-    """Of one model a layout, by names that end in the layout's last word: steps at constant rates, error after all n
-    examples as a share of that of answering 0, Newton steps that its second layer is worth."""
-    found = {}
+    """Fewest and most steps at constant rates over all models; by names with a layout's last word, of its models: mean
+    error after all n examples over that of answering 0, fewest and most Newton steps that two layers are worth.
+    """
+    kept = [record["steps"]["constant"] for study in layouts.values() for record in study.records]
+    found = {"layout_least": min(kept), "layout_most": max(kept)}
     for layout, study in layouts.items():
         name = layout.split()[-1]
+        errors = [ByExamples.of(study, run).at_the_end().mean for run in range(len(study.runs))]
+        first = study.matching("newton").steps[:, 2]
         found |= {
-            f"layout_steps_{name}": study.constant_steps,
-            f"layout_error_{name}": ByExamples.of(study).at_the_end().mean,
-            f"layout_first_{name}": float(study.matching("newton").steps[0, 2]),
+            f"layout_error_{name}": float(np.mean(errors)),
+            f"layout_first_{name}_least": float(first.min()),
+            f"layout_first_{name}_most": float(first.max()),
         }
     return found
 

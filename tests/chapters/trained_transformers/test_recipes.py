@@ -440,8 +440,12 @@ def test_both_layouts_are_probed_on_sequences_and_drawn(tmp_path, monkeypatch):
     np.testing.assert_array_equal(drawn.columns["lead_interleaved_run1"], gd.best()[1] - newton.best()[1])
     np.testing.assert_array_equal(drawn.columns["steps_interleaved_run1"], apart.matching("newton").steps[1])
     told = published_size.layout_numbers(layouts)
-    assert told["layout_error_pairs"] == pytest.approx(np.mean(found["layout_pairs"].runs[0].own[:, 4] ** 2) / 3)
-    assert told["layout_steps_interleaved"] in (50, 75) and 0 <= told["layout_first_interleaved"] < 5
+    last = np.array([run.own[:, 4] for run in found["layout_pairs"].runs])
+    assert told["layout_error_pairs"] == pytest.approx(np.mean(last**2) / 3)
+    kept = [record["steps"]["constant"] for each in layouts.values() for record in each.records]
+    assert len(kept) == 4 and (told["layout_least"], told["layout_most"]) == (min(kept), max(kept))
+    first = apart.matching("newton").steps[:, 2]
+    assert (told["layout_first_interleaved_least"], told["layout_first_interleaved_most"]) == (first.min(), first.max())
 
 
 def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_path, monkeypatch):
