@@ -243,7 +243,7 @@ def test_shipped_sizes():
     sizes = {pair: (weights.FOLDER / weights.checkpoint_name(*pair)).stat().st_size for pair in recipes.SHIPPED}
     assert sizes.pop(("pairs", 0)) < 25_000_000
     assert all(sizes.pop((name, 0)) < 3_000_000 for name in recipes.AT_PUBLISHED_D[1:])
-    assert max(sizes.values()) < 1_000_000 and sum(sizes.values()) < 9_000_000
+    assert max(sizes.values()) < 1_000_000 and sum(sizes.values()) < 9_500_000
 
 
 def test_the_shipped_training_replays_and_another_seed_does_not():
