@@ -903,9 +903,7 @@ ledger.claims({
 })
 
 # %% tags=["hide-input", "remove-output"]
-ledger.figure(
-    published_pictures.training(large_record, large_study, large_errors)
-)
+ledger.figure(published_pictures.training(large_study, large_errors))
 
 # %% [markdown]
 # ```{glue:figure} fig-published_size_training

@@ -9,9 +9,10 @@ from icl.figures import COLOURS, INK, Figure, canvas, style
 MODEL = COLOURS["trained_sampled"]
 
 
-def training(record: dict, found: Study, errors: ByExamples) -> Figure:
+def training(found: Study, errors: ByExamples) -> Figure:
     """Left: the training's thinned loss. Right: error of layers and answers after 1, …, n examples, beside least
     squares."""
+    (record,) = found.records
     curve, recipe = np.array(record["curve"]), record["recipe"]
     schedule = recipe["schedule"]
     steps = schedule["steps"] * (np.arange(len(curve)) + 0.5) / len(curve)

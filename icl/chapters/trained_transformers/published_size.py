@@ -57,10 +57,10 @@ class ByExamples:
     best: np.ndarray
 
     @classmethod
-    def of(cls, found: Study, run: int = 0) -> "ByExamples":
-        """Of a run's own answers."""
+    def of(cls, found: Study) -> "ByExamples":
+        """Of the first run's own answers."""
         best = prefixes.ridge(found.test.prefixes, [found.noise])[..., 0] - found.test.answers
-        return cls(*((residuals**2 - found.noise) / found.recipe.model.d for residuals in (found.runs[run].own, best)))
+        return cls(*((residuals**2 - found.noise) / found.recipe.model.d for residuals in (found.runs[0].own, best)))
 
     def at_the_end(self) -> Estimate:
         """Our error after all n examples."""
@@ -80,10 +80,10 @@ def layout_numbers(layouts: dict[str, Study]) -> dict[str, float]:
     found = {"layout_least": min(kept), "layout_most": max(kept)}
     for layout, study in layouts.items():
         name = layout.split()[-1]
-        errors = [ByExamples.of(study, run).at_the_end().mean for run in range(len(study.runs))]
+        at_the_end = np.array([run.own[:, -1] for run in study.runs])
         first = study.matching("newton").steps[:, 2]
         found |= {
-            f"layout_error_{name}": float(np.mean(errors)),
+            f"layout_error_{name}": float((at_the_end**2).mean() / study.recipe.model.d),
             f"layout_first_{name}_least": float(first.min()),
             f"layout_first_{name}_most": float(first.max()),
         }

@@ -351,11 +351,11 @@ def at_published_size(tmp_path_factory):
         weights.train_recipe(recipe, 0, folder)
         found, model, record = published_size.load("quick")
         assert found is recipe and published_size.load("paper")[0] is recipe, "nobody has trained it interleaved"
-        return record, published_size.study(recipe, model, record, Streams("a test", 0)), model
+        return published_size.study(recipe, model, record, Streams("a test", 0)), model
 
 
 def test_the_published_size_is_probed_as_it_answers(at_published_size):
-    _, found, model = at_published_size
+    found, model = at_published_size
     X, y = (torch.from_numpy(part).float() for part in (found.test.X, found.test.y))
     with torch.no_grad():
         answers = model(X, y).double().numpy()
@@ -369,7 +369,7 @@ def test_the_published_size_is_probed_as_it_answers(at_published_size):
 
 
 def test_errors_by_examples_at_the_published_size(at_published_size):
-    errors = published_size.ByExamples.of(at_published_size[1])
+    errors = published_size.ByExamples.of(at_published_size[0])
     assert errors.own.shape == errors.best.shape == (published_size.TEST, 5)
     # after t < d noiseless examples least squares knows t of the d directions
     np.testing.assert_allclose(errors.best.mean(0)[:2], [2 / 3, 1 / 3], atol=0.12)
@@ -380,9 +380,9 @@ def test_errors_by_examples_at_the_published_size(at_published_size):
 
 
 def test_pictures_of_the_published_size(at_published_size):
-    record, found, _ = at_published_size
+    found, _ = at_published_size
     errors = published_size.ByExamples.of(found)
-    training = published_pictures.training(record, found, errors)
+    training = published_pictures.training(found, errors)
     np.testing.assert_array_equal(training.columns["own"], errors.own.mean(0))
     assert {"layer_1", "layer_3"} < training.columns.keys() and training.columns["step"].max() < 200
     ((newton,), (gd,)) = found.similarities(found.newton, found.gd)
@@ -443,8 +443,13 @@ def test_both_layouts_are_probed_on_sequences_and_drawn(tmp_path, monkeypatch):
     last = np.array([run.own[:, 4] for run in found["layout_pairs"].runs])
     assert told["layout_error_pairs"] == pytest.approx(np.mean(last**2) / 3)
     kept = [record["steps"]["constant"] for each in layouts.values() for record in each.records]
-    assert len(kept) == 4 and (told["layout_least"], told["layout_most"]) == (min(kept), max(kept))
+    assert (
+        len(kept) == 4
+        and set(kept) <= {50, 75}
+        and (told["layout_least"], told["layout_most"]) == (min(kept), max(kept))
+    )
     first = apart.matching("newton").steps[:, 2]
+    assert 0 <= first.min() and first.max() < 5
     assert (told["layout_first_interleaved_least"], told["layout_first_interleaved_most"]) == (first.min(), first.max())
 
 
@@ -458,7 +463,7 @@ def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_pa
     found, model, record = published_size.load("paper")
     assert found is recipe
     probed = published_size.study(found, model, record, Streams("a test", 0))
-    picture = published_pictures.training(record, probed, published_size.ByExamples.of(probed))
+    picture = published_pictures.training(probed, published_size.ByExamples.of(probed))
     assert len(picture.columns["layer_3"]) == 4
 
 
