@@ -41,6 +41,13 @@ class Schedule:
         if self.decay_from is not None and check_count("decay_from", self.decay_from, least=0) >= self.steps:
             raise InputError(f"decay_from = {self.decay_from} must lie before the last of {self.steps} steps.")
 
+    @property
+    def kept(self) -> int:
+        """How many steps pass before the rates begin to fall."""
+        if not self.decay:
+            return self.steps
+        return self.decay_from or 0  # a cosine falls from the first step on
+
     def share(self, step: int) -> float:
         """The part of the peak rates that step 0 ≤ step < steps takes, in (0, 1]."""
         rising = min(1.0, (step + 1) / self.warm_up) if self.warm_up else 1.0

@@ -38,16 +38,16 @@ def fit_readouts(states: np.ndarray, targets: np.ndarray) -> ReadOuts:
     there is always one, and single precision shows its rounding there. Fit on other prompts than you test on. Raises
     InputError for shapes that do not fit or fewer targets than weights.
     """
-    states, targets = np.asarray(states, float), np.asarray(targets, float).ravel()
+    states, targets = np.asarray(states), np.asarray(targets, float).ravel()
     L, C = states.shape[0], states.shape[-1]
     flat = states.reshape(L, -1, C)
     if flat.shape[1] != targets.size:
         raise InputError(f"there are {flat.shape[1]} hidden states a layer and {targets.size} targets; give as many.")
     if targets.size <= C:
         raise InputError(f"{targets.size} targets cannot fit {C} weights and an intercept; probe with more prompts.")
-    means = flat.mean(1)
-    weights = np.empty((L, C))
-    for layer in range(L):
+    means, weights = np.empty((2, L, C))
+    for layer in range(L):  # a layer at a time in float64: the states can be a gigabyte in float32
+        means[layer] = flat[layer].mean(0, dtype=float)
         centred = flat[layer] - means[layer]
         weights[layer] = np.linalg.lstsq(centred, targets - targets.mean(), rcond=VARIES)[0]
     return ReadOuts(weights, targets.mean() - (weights * means).sum(-1))

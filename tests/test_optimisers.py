@@ -39,6 +39,8 @@ def test_warm_up_then_flat_then_down():
     assert [schedule.share(step) for step in range(10)] == pytest.approx(expected)
     assert schedule.rate(1) == pytest.approx(0.05)
     assert {Schedule(10, 0.1, decay=False, warm_up=2).share(step) for step in range(1, 10)} == {1.0}
+    kept = [one.kept for one in (schedule, Schedule(10, 0.1), Schedule(10, 0.1, decay=False))]
+    assert kept == [6, 0, 10], "a cosine falls at once, rates without decay never"
 
 
 def test_the_cosine_of_old_to_the_bit():

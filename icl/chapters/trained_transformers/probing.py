@@ -18,6 +18,7 @@ from icl.solvers import iterations, prefixes, queries
 from icl.solvers.prefixes import Prefixes
 
 TEST, TRAIN = 2048, 1024  # prompts to test probes on, and to fit them on
+AT_ONCE = 128  # sequences in one run of a decoder: all layers' states of more would fill the memory
 DRAWS = 200  # bootstrap samples of the test prompts
 NEWTON_STEPS = np.arange(0, 25)
 GD_STEPS = np.unique(np.round(2 ** np.arange(0, 13.01, 0.25)).astype(int))  # 1 … 8192, four to a doubling
@@ -98,8 +99,10 @@ class Sequences(Positions):
 
     def states(self, model: torch.nn.Module) -> torch.Tensor:
         """Hidden states (layers + 1, P, T − 1, C)."""
+        parts = (slice(start, start + AT_ONCE) for start in range(0, len(self.y), AT_ONCE))
         with torch.no_grad():
-            return torch.stack(model.states(*_tensors(self.X, self.y)))[:, :, 1:]
+            found = [torch.stack(model.states(*_tensors(self.X[part], self.y[part])))[:, :, 1:] for part in parts]
+        return torch.cat(found, dim=1)
 
 
 Questions = Queries | Positions
@@ -112,20 +115,25 @@ class Algorithm:
     steps: np.ndarray
     residuals: np.ndarray
 
+    @classmethod
+    def of(cls, test: Questions, steps: Iterable[int], predictions: np.ndarray) -> "Algorithm":
+        """From predictions (P, R, K)."""
+        return cls(np.asarray(steps), np.moveaxis(predictions - test.answers[..., None], -1, 0))
+
 
 def newton(test: Questions) -> Algorithm:
     """Newton's iteration with alpha = 1 / λ_max² of each context; Fu et al. (2024), §4, with a step that converges."""
-    return _algorithm(test, NEWTON_STEPS, prefixes.newton(test.prefixes, NEWTON_STEPS))
+    return Algorithm.of(test, NEWTON_STEPS, prefixes.newton(test.prefixes, NEWTON_STEPS))
 
 
 def gradient_descent(test: Questions) -> Algorithm:
     """Gradient descent with eta = 1 / λ_max of each context."""
-    return _algorithm(test, GD_STEPS, prefixes.gradient_descent(test.prefixes, GD_STEPS))
+    return Algorithm.of(test, GD_STEPS, prefixes.gradient_descent(test.prefixes, GD_STEPS))
 
 
 def iterated(test: Questions, iteration) -> Algorithm:
     """Another iterative solver, on Newton's step counts."""
-    return _algorithm(test, NEWTON_STEPS, test.iterated(NEWTON_STEPS, iteration))
+    return Algorithm.of(test, NEWTON_STEPS, test.iterated(NEWTON_STEPS, iteration))
 
 
 @dataclass(frozen=True)
@@ -143,14 +151,15 @@ class Probed:
         return np.concatenate([self.raw[:-1], self.normed[-1:]])
 
 
-def probe(model: torch.nn.Module, train: Questions, test: Questions) -> Probed:
-    """Fit every layer's ReadOuts on `train` and test them on `test`."""
+def probe(model: torch.nn.Module, train: Questions, test: Questions, targets: np.ndarray | None = None) -> Probed:
+    """Fit every layer's ReadOuts on `train`, to its answers or to other `targets` (P, R), and test them on `test`."""
+    targets = train.answers if targets is None else targets
     seen, asked = train.states(model), test.states(model)
     residuals = []
     for transform in (torch.nn.Identity(), model.norm):
         with torch.no_grad():
             fit, new = transform(seen).numpy(), transform(asked).numpy()
-        residuals.append(probes.fit_readouts(fit, train.answers)(new) - test.answers)
+        residuals.append(probes.fit_readouts(fit, targets)(new) - test.answers)
     return Probed(*residuals, outputs(model, asked) - test.answers)
 
 
@@ -235,10 +244,6 @@ def nearness(residuals: np.ndarray, algorithm: Algorithm, rng: np.random.Generat
     each = squares - 2 * np.einsum("lpr,kpr->plk", residuals, algorithm.residuals, optimize=True)
     root = lambda means: -np.sqrt(np.maximum(means, 0) / residuals.shape[-1])
     return Similarity(algorithm.steps, root(each.mean(0)), root(probes.resampled_means(each, DRAWS, rng)))
-
-
-def _algorithm(test, steps, predictions) -> Algorithm:
-    return Algorithm(np.asarray(steps), np.moveaxis(predictions - test.answers[..., None], -1, 0))
 
 
 def _tensors(*arrays):

@@ -13,9 +13,8 @@ def training(found: Study, errors: ByExamples) -> Figure:
     """Left: the training's thinned loss. Right: error of layers and answers after 1, …, n examples, beside least
     squares."""
     (record,) = found.records
-    curve, recipe = np.array(record["curve"]), record["recipe"]
-    schedule = recipe["schedule"]
-    steps = schedule["steps"] * (np.arange(len(curve)) + 0.5) / len(curve)
+    curve, all_steps = np.array(record["curve"]), record["steps"]["all"]
+    steps = all_steps * (np.arange(len(curve)) + 0.5) / len(curve)
     own, best = errors.own.mean(0), errors.best.mean(0)
     examples, d = np.arange(1, len(own) + 1), found.recipe.model.d
     layers = (found.runs[0].published[1:] ** 2).mean(1) / d
@@ -25,11 +24,11 @@ def training(found: Study, errors: ByExamples) -> Figure:
         figure, (left, right) = canvas(1, 2, height=3.7)
         left.plot(steps, curve, color=MODEL)
         changes = (
-            ("all lengths ", recipe.get("full_context"), "right"),
-            (" rates fall", schedule.get("decay_from"), "left"),
+            (" all lengths", found.recipe.full_context, "left"),
+            ("rates fall ", found.constant_steps, "right"),
         )
         for label, change, side in changes:
-            if change:
+            if 0 < change < all_steps:  # the published recipe has neither
                 left.axvline(change, color=COLOURS["gd"], linewidth=0.9, linestyle=":")
                 left.text(change, curve.max(), label, fontsize=8.5, va="top", ha=side)
         left.set(yscale="log", xlabel="step", ylabel="loss", xlim=(0, None))
@@ -45,9 +44,32 @@ def training(found: Study, errors: ByExamples) -> Figure:
     alt = (
         "Left: the loss against the step, on a logarithmic axis; it jumps up where prompts of all lengths begin, and"
         " falls on. Right: error against the number of examples. The model's answers lie on least squares up to about"
-        " twenty examples, where that ends; with more they fall below a hundredth. Thin lines, its layers, fan out."
+        " twenty examples, where that ends; with more they fall below a thousandth. Thin lines, its layers, fan out."
     )
     return Figure("published_size_training", figure, columns, alt, method="trained")
+
+
+def last_layer(steps: np.ndarray, least: np.ndarray, rows: dict[str, np.ndarray]) -> Figure:
+    """The last layer's similarity with gradient descent after each step count: the least that its printed similarity
+    with Newton allows, and `rows` by name, the printed one first."""
+    with style():
+        figure, axis = canvas(height=3.4)
+        axis.fill_between(steps, 0, least, color=COLOURS["least_squares"], alpha=0.15, linewidth=0)
+        axis.plot(steps, least, color=COLOURS["least_squares"], linewidth=1, label="least that printed Newton allows")
+        for (label, row), mark in zip(rows.items(), ("X", "-o", "--s"), strict=True):
+            axis.plot(steps, row, mark, color=MODEL if mark != "X" else INK, markersize=5, label=label)
+        axis.set(xscale="log", xlabel="steps of gradient descent", ylabel="similarity, last layer")
+        axis.set(xlim=(steps[5] / 1.2, steps[-1] * 1.2), ylim=(0.9, 1.0))
+        axis.set_xticks(steps[5:], [str(count) for count in steps[5:]])
+        axis.minorticks_off()
+        axis.legend(fontsize=8.5, loc="lower right")
+    columns = {"steps": steps, "least": least} | {f"row_{k}": row for k, row in enumerate(rows.values())}
+    alt = (
+        "Similarity of the last layer with gradient descent against its steps. The printed row and ours from another"
+        " start than 0 lie together, from 512 steps on below the least that the printed similarity with Newton allows;"
+        " ours from 0 lies above it."
+    )
+    return Figure("printed_order", figure, columns, alt, method="trained")
 
 
 def layouts(studies: dict[str, Study]) -> Figure:

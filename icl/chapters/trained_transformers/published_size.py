@@ -12,13 +12,15 @@ import numpy as np
 import torch
 
 from icl.chapters.trained_transformers import probing, recipes, weights
+from icl.chapters.trained_transformers.probing import Questions
+from icl.chapters.trained_transformers.sequence_laws import noise_variance
 from icl.chapters.trained_transformers.study import Study
 from icl.estimates import Estimate
 from icl.randomness import Streams
 from icl.solvers import prefixes
 
 PAIRS, INTERLEAVED = "pairs", "published"
-FIT = TEST = 256  # sequences to fit ReadOuts on, and to test them on: 40 positions each
+FIT, TEST = 1024, 512  # sequences to fit ReadOuts on, and to test them on: 40 positions each
 
 
 def load(profile: str) -> tuple[recipes.Recipe, torch.nn.Module, dict]:
@@ -32,11 +34,23 @@ def load(profile: str) -> tuple[recipes.Recipe, torch.nn.Module, dict]:
 
 
 def study(recipe: recipes.Recipe, model: torch.nn.Module, record: dict, stream: Streams) -> Study:
-    """Probe a decoder, its training's record beside it, on the positions of fresh sequences, as Fu et al. (2024) do."""
+    """Probe a decoder, its training's record beside it, on the positions of fresh sequences, as Fu et al. (2024) do.
+
+    ReadOuts are fitted to what can be `foretold` of the labels: in the limit the same as to the labels, without their
+    noise.
+    """
     rng = stream(f"prompts for {recipe.name}")
     train, test = (probing.Sequences.draw(recipe, count, rng) for count in (FIT, TEST))
     bootstrap = stream.entropy(f"bootstrap for {recipe.name}")
-    return Study(recipe, test, [probing.probe(model, train, test)], bootstrap, (model,), (record,))
+    return Study(
+        recipe, test, [probing.probe(model, train, test, foretold(recipe, train))], bootstrap, (model,), (record,)
+    )
+
+
+def foretold(recipe: recipes.Recipe, asked: Questions) -> np.ndarray:
+    """E[y | x, the examples] (P, R) for w ~ N(0, I): least squares' answers, of least norm, or where labels are noisy
+    ridge regression's; Fu et al. (2024), §3."""
+    return prefixes.ridge(asked.prefixes, [noise_variance(recipe.law)])[..., 0]
 
 
 def six_layers(law: str, stream: Streams) -> Study:
@@ -59,7 +73,7 @@ class ByExamples:
     @classmethod
     def of(cls, found: Study) -> "ByExamples":
         """Of the first run's own answers."""
-        best = prefixes.ridge(found.test.prefixes, [found.noise])[..., 0] - found.test.answers
+        best = foretold(found.recipe, found.test) - found.test.answers
         return cls(*((residuals**2 - found.noise) / found.recipe.model.d for residuals in (found.runs[0].own, best)))
 
     def at_the_end(self) -> Estimate:

@@ -151,13 +151,13 @@ RECIPES = {
             "published", DecoderConfig(), n=40, batch=64, curriculum=Curriculum(),
             schedule=Schedule(500_001, 1e-4, math.inf, decay=False),
         ),
-        # of the published size and of Garg et al.'s small one, in pairs: core hours
+        # of the published size and of Garg et al.'s small one, in pairs: core hours; only from the second stretch on is
+        # every prompt of all lengths, so the third is the first to be compared
         Recipe(
             "pairs", PairDecoderConfig(label_unit=UNIT), **LARGE,
-            schedule=Schedule(4_000, 1e-3, 1.0, warm_up=100, decay_from=2_000, muon=0.003),
+            schedule=Plan(1e-3, 0.003, stretch=1_500, decay=0.1, least=3),
         ),
         *(
-            # the third stretch is the first to be compared: in the second, the sequences are whole
             Recipe(name, SMALL, law=law, schedule=Plan(1e-3, 0.004, stretch=1_500, decay=0.5, least=3), **LARGE)
             for name, law in (
                 ("pairs_small", "linear"),

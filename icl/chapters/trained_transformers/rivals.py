@@ -77,10 +77,7 @@ def quasi_newton(test: Positions) -> dict[str, Algorithm]:
         "L-BFGS": iterations.lbfgs(2, "backtracking"),
     }
     steps = np.arange(0, 25)
-    return {
-        name: Algorithm(steps, np.moveaxis(test.iterated(steps, solver) - test.answers[..., None], -1, 0))
-        for name, solver in solvers.items()
-    }
+    return {name: Algorithm.of(test, steps, test.iterated(steps, solver)) for name, solver in solvers.items()}
 
 
 def whole(rival: Algorithm, test: Positions) -> Algorithm:

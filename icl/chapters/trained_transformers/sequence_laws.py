@@ -48,6 +48,11 @@ def _sequence(prompts) -> Sequences:
     return X, np.concatenate([prompts.y, prompts.y_query[:, None]], axis=1)
 
 
+def noise_variance(law: str) -> float:
+    """The variance of the labels' noise in a law of `LAWS`."""
+    return NOISE**2 if law == "noisy" else 0.0
+
+
 LAWS: dict[str, Callable[..., Sequences]] = {
     law.__name__: law for law in (linear, noisy, ill_conditioned, relu_network)
 }

@@ -16,7 +16,7 @@ from icl.chapters.trained_transformers.probing import (
     Sequences,
     Similarity,
 )
-from icl.chapters.trained_transformers.sequence_laws import NOISE
+from icl.chapters.trained_transformers.sequence_laws import noise_variance
 from icl.constructions.newton_transformer import design_d
 from icl.estimates import Estimate
 from icl.models.encoder import EncoderConfig
@@ -63,7 +63,7 @@ class Study:
     @property
     def noise(self) -> float:
         """The variance of the labels' noise."""
-        return NOISE**2 if self.recipe.law == "noisy" else 0.0
+        return noise_variance(self.recipe.law)
 
     def matching(self, algorithm: str | Algorithm, variant: str = "published") -> Matching:
         """Error-matched step counts of "newton", "gd" or another; ReadOuts "raw", "normed" or as "published"."""

@@ -77,10 +77,11 @@ def begin(recipe: Recipe, seed: int, device: str = "cpu"):
 
 
 def _to_schedule(recipe: Recipe, seed: int, state: Path | None, device: str, named: dict):
-    """Model, curve (steps,) and nothing to add to the record; None where it was stopped."""
+    """Model, curve (steps,) and what the record tells of its steps; None where it was stopped."""
     model, loss, rng = begin(recipe, seed, device)
     curve = training.train(model, loss, recipe.schedule, rng=rng, checkpoint=state, **named)
-    return None if math.isnan(curve[-1]) else (model, curve, {})
+    steps = {"constant": recipe.schedule.kept, "all": len(curve)}
+    return None if math.isnan(curve[-1]) else (model, curve, {"steps": steps})
 
 
 def _until_flat(recipe: Recipe, seed: int, state: Path | None, device: str, named: dict):

@@ -44,7 +44,8 @@ def test_published_probes_take_the_last_layer_behind_the_layer_norm():
     assert found[:, 0, 0].tolist() == [0, 0, 1]
 
 
-def test_a_decoder_s_states_lead_to_its_answers(rng):
+def test_a_decoder_s_states_lead_to_its_answers(rng, monkeypatch):
+    monkeypatch.setattr(probing, "AT_ONCE", 4)  # of six sequences
     model = DECODER.build(rng).eval()
     model.read_out.bias.data.fill_(0.3)
     test = probing.Sequences.draw(DECODER, 6, rng)
@@ -174,8 +175,7 @@ def test_ratios_and_noise_levels(rng, monkeypatch):
     assert rivals.ratio(above, below, rng).mean == 4
     runs = rivals.ratio(np.stack([above, 2 * above]), below, rng)
     assert runs.mean == 10 and runs.stderr == pytest.approx(6)  # 4 and 16; every prompt alike
-    for module in (sequence_laws, study):
-        monkeypatch.setattr(module, "NOISE", 1.0)
+    monkeypatch.setattr(sequence_laws, "NOISE", 1.0)
     recipe = recipes.RECIPES["noisy"]
     test = probing.Queries.draw(recipe, 3000, rng)
     own = rivals.prefixes.least_squares(test.prefixes) - test.answers

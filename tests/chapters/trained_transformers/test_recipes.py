@@ -343,7 +343,8 @@ def test_online_learner_is_closest_to_itself(rng):
 def at_published_size(tmp_path_factory):
     """A tiny model in its place, trained, and its study."""
     model = PairDecoderConfig(3, 5, layers=3, heads=1, width=8, label_unit=3**0.5)  # a line needs two layers from 2 on
-    recipe = replace(TINY_PAIRS, name="pairs", model=model, n=5, schedule=replace(TINY_PAIRS.schedule, steps=200))
+    plan = Plan(1e-3, 1e-2, stretch=50, most=3, decay=1 / 3, warm_up=5, least=3)
+    recipe = replace(TINY_PAIRS, name="pairs", model=model, n=5, schedule=plan)
     folder = tmp_path_factory.mktemp("weights")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(weights, "FOLDER", folder)
@@ -368,6 +369,23 @@ def test_the_published_size_is_probed_as_it_answers(at_published_size):
     np.testing.assert_array_equal(split["more than d"][0][0].map, by_hand.map)
 
 
+def test_readouts_are_fitted_to_what_can_be_foretold(at_published_size):
+    found, model = at_published_size
+    train = probing.Sequences.draw(found.recipe, published_size.FIT, Streams("a test", 0)("prompts for pairs"))
+    known = published_size.foretold(found.recipe, train)
+    assert np.abs(known - train.answers)[:, 2:].max() < 1e-6, "from d examples on that is all"
+    assert ((known - train.answers) ** 2).mean(0)[:2] == pytest.approx([2, 1], rel=0.15)
+    with torch.no_grad():
+        states = model.norm(torch.stack(model.states(*map(torch.tensor, (train.X.astype("f"), train.y.astype("f"))))))
+    A = np.concatenate([states[-1, :, 1:].double().numpy(), np.ones((*known.shape, 1))], -1).reshape(-1, 9)
+    fitted = np.linalg.lstsq(A, known.ravel(), rcond=1e-6)[0]
+    asked = model.norm(found.test.states(model)[-1]).detach().double().numpy()
+    by_hand = asked @ fitted[:-1] + fitted[-1] - found.test.answers
+    np.testing.assert_allclose(found.runs[0].published[-1], by_hand, atol=1e-4)
+    to_labels = np.linalg.lstsq(A, train.answers.ravel(), rcond=1e-6)[0]
+    assert np.abs(A @ (fitted - to_labels)).max() > 1e-2, "with so few sequences the labels' noise is seen"
+
+
 def test_errors_by_examples_at_the_published_size(at_published_size):
     errors = published_size.ByExamples.of(at_published_size[0])
     assert errors.own.shape == errors.best.shape == (published_size.TEST, 5)
@@ -384,7 +402,9 @@ def test_pictures_of_the_published_size(at_published_size):
     errors = published_size.ByExamples.of(found)
     training = published_pictures.training(found, errors)
     np.testing.assert_array_equal(training.columns["own"], errors.own.mean(0))
-    assert {"layer_1", "layer_3"} < training.columns.keys() and training.columns["step"].max() < 200
+    assert {"layer_1", "layer_3"} < training.columns.keys() and training.columns["step"].max() == 199
+    turns = [line.get_xdata()[0] for line in training.canvas.axes[0].lines[1:]]
+    assert turns == [20, 150], "where prompts of all lengths begin, and where the rates begin to fall"
     ((newton,), (gd,)) = found.similarities(found.newton, found.gd)
     maps = similarity_pictures.similarity_maps([newton], [gd], fu2024_similarity(), name="published_size_maps")
     assert maps.name == "published_size_maps"
@@ -464,7 +484,7 @@ def test_whoever_trained_it_interleaved_has_that_one_at_the_paper_profile(tmp_pa
     assert found is recipe
     probed = published_size.study(found, model, record, Streams("a test", 0))
     picture = published_pictures.training(probed, published_size.ByExamples.of(probed))
-    assert len(picture.columns["layer_3"]) == 4
+    assert len(picture.columns["layer_3"]) == 4 and len(picture.canvas.axes[0].lines) == 1, "its rates never fall"
 
 
 def test_standard_profile_trains_its_own(tmp_path, monkeypatch):
