@@ -315,7 +315,7 @@ for model in (squeezed, noisy, centred, peeking):
 #
 # The encoder of {doc}`chapter 7 <07_trained_transformers>` was trained on noiseless prompts with
 # {glue:text}`encoder_n:.0f` examples. It shows its layers' states, so they are read out too, by linear maps fitted on
-# other prompts, before its last LayerNorm and behind it.
+# other prompts to what can be foretold of their labels, before its last LayerNorm and behind it.
 
 # %%
 encoder, its_law = chapter.shipped("base")

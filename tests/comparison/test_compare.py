@@ -189,6 +189,18 @@ def test_layers_of_a_transformer_whose_layers_are_newton_steps():
     assert layers[0].nearest == "predict 0" and layers[-1].newton[1] <= layers[-1].newton[0] <= layers[-1].newton[2]
 
 
+@pytest.mark.parametrize("law", [LAW, PromptLaw.isotropic(3, 2, 0.0)], ids=["noisy", "two examples for three"])
+def test_a_read_out_does_not_learn_noise_by_heart(law):
+    """A state that holds the best answer among forty other numbers: read out, it is that answer and no worse."""
+    model = many_queries(lambda X, y, queries: queries[..., 0])
+    held = lambda X, y, q: np.einsum("pd,prd->pr", linear.bayes(X, y, law), q)[..., None]
+    others = lambda q: np.sin(1000 * q @ np.linspace(1, 9, 120).reshape(3, 40))
+    states = lambda X, y, queries: [np.concatenate([held(X, y, queries), others(queries)], -1)]
+    found = compare(dataclasses.replace(model, states=states), law, prompts=300, queries=5)
+    (layer,) = found.layers.rows
+    assert layer.distance.mean < 1e-6, layer.nearest
+
+
 def _each(predict, X, y, queries):
     return np.stack([predict(X, y, q) for q in queries.transpose(1, 0, 2)], 1)
 
