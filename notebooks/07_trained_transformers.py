@@ -1067,7 +1067,7 @@ maps, maps_w_0 = (
 )
 ledger.claims({
     "newton.printed_maps": (0, maps.shortfall),
-    "newton.printed_order": (0, reordered, from_zero.mean),
+    "newton.printed_order": (0, reordered),
 })
 
 # %% tags=["hide-input", "remove-output"]

@@ -15,6 +15,9 @@ _DECIMALS = re.compile(r"(\.\d\d)\d+")
 _DRAWN = re.compile(r'(?<= )d="[^"]*"|translate\([^)]*\)|(?<= )[xy]="[^"]*"')
 _MARK = re.compile(r"(?<=[\"#])[\w-]+-m[0-9a-f]{10}(?=\")")
 _TICK = re.compile(r'<path id="([^"]+)" d="M 0 0 L [-\d. ]+"')  # a line alone: it has its own stroke, and no inside
+_ALIKE = re.compile(
+    r'<use [^>]*?( style="(?!(?:[^"]* )?opacity)[^"]*")/>(?:<use [^>]*?\1/>)+'
+)  # opacity is not inherited
 _NUMBERED = re.compile(r'<g id="[\w-]+-(?:[xy]tick|line2d|text|LineCollection)_\d+">')  # nobody asks for these by name
 
 
@@ -43,6 +46,7 @@ def _light(svg: str, outlines: dict[str, str]) -> str:
     svg = _ungrouped(re.sub(r"\s*\n\s*", " ", svg).replace("<defs></defs>", ""))
     ticks = "|".join(map(re.escape, _TICK.findall(svg)))
     svg = re.sub(rf'(<use xlink:href="#(?:{ticks})"[^>]*?) style="[^"]*"', r"\1", svg) if ticks else svg
+    svg = _ALIKE.sub(lambda found: f"<g{found[1]}>{found[0].replace(found[1], '')}</g>", svg)
     return _MARK.sub(lambda found: f"m{zlib.crc32(found[0].encode()):x}", svg).replace("<use xlink:href", "<use href")
 
 

@@ -65,3 +65,16 @@ def test_panels_of_fixed_proportions_leave_no_empty_strips():
 def test_groups_that_say_nothing_go_and_what_is_in_them_stays():
     svg = '<svg><g><g id="axes_1"><g><g style="fill: red"><use/></g></g><g/><path/></g></g><!-- 10 --><g>x</g></svg>'
     assert lightened([svg])[1] == ['<svg><g id="axes_1"><g style="fill: red"><use/></g><g/><path/></g>x</svg>']
+
+
+def test_marks_of_one_style_in_a_row_have_it_once():
+    mark = '<use href="#m" x="{}" style="{}"/>'.format
+    row = lambda *styles: "<svg>" + "".join(mark(x, style) for x, style in enumerate(styles)) + "</svg>"
+    (light,) = lightened([row("fill: red", "fill: red", "fill: blue")])[1]
+    assert light == (
+        '<svg><g style="fill: red"><use href="#m" x="0"/><use href="#m" x="1"/></g>'
+        '<use href="#m" x="2" style="fill: blue"/></svg>'
+    )
+    for kept in ("opacity: 0.5", "fill: red; opacity: 0.5"):  # of a group it would be one veil over all
+        assert lightened([row(kept, kept)])[1] == [row(kept, kept)]
+    assert "<g style" in lightened([row("fill-opacity: 0.5", "fill-opacity: 0.5")])[1][0]
