@@ -73,7 +73,7 @@ def _of_law(law: Law, questions: Questions) -> list[Family]:
         found += [Family("preconditioned", [name], lambda q: _gd_beta(q, start, best))]
     if start.any() or not _even(law.Psi):
         name = "Bayes: ridge around beta* in the prior's units" if start.any() else "Bayes: ridge in the prior's units"
-        found += [Family("bayes", [name], lambda q: _bayes(q, law))]
+        found += [Family("bayes", [name], lambda q: bayes(q, law))]
     elif law.sigma2 > 0 and law.Psi[0, 0] > 0:
         penalty = law.sigma2 / law.Psi[0, 0]
         found += [Family("bayes", [f"ridge, penalty {penalty:.4g} (Bayes)"], lambda q: _ridge(q, penalty)[..., None])]
@@ -203,7 +203,8 @@ def _nearest(values: dict, t: int):
     return values[min(values, key=lambda known: abs(known - t))]
 
 
-def _bayes(q: Questions, law: PromptLaw) -> np.ndarray:
+def bayes(q: Questions, law: PromptLaw) -> np.ndarray:
+    """E[y | x, the examples], (P, R, 1), for any law: `icl.solvers.linear.bayes` for all questions at once."""
     found, shift = q.from_start(law.beta_star, law.roots[1])
     return shift[..., None] + prefixes.ridge(found, [law.sigma2])
 

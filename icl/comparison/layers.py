@@ -11,7 +11,7 @@ import numpy as np
 
 from icl import probes
 from icl.comparison import words
-from icl.comparison.algorithms import GD_STEPS, NEWTON_STEPS, Family
+from icl.comparison.algorithms import GD_STEPS, NEWTON_STEPS, Family, bayes
 from icl.comparison.fitting import farness
 from icl.comparison.measure import CHUNK, Measured, distance
 from icl.comparison.models import Model, ask
@@ -101,7 +101,9 @@ def look_inside(
     states = _all_states(model, ask(model, law, rng, 2, queries))
     C, R = states.shape[-1], states.shape[2]
     fit = ask(model, law, rng, max(CHUNK, -(-20 * C // R)), queries)  # twenty answers a weight
-    readouts = probes.fit_readouts(_all_states(model, fit), _foretold(law, found, fit))
+    # what can be foretold of the labels has the same limit, and no noise to be learned by heart: chapter 7
+    targets = bayes(fit, law)[..., 0] if isinstance(law, PromptLaw) else fit.labels
+    readouts = probes.fit_readouts(_all_states(model, fit), targets)
     rivals = [family for family in found if not family.fitted]
 
     def draw(B):
@@ -112,19 +114,6 @@ def look_inside(
 
     plain = len(np.stack(model.layers(fit.part(slice(1)))[0]))
     return _read(joint_monte_carlo(draw, prompts, chunk=CHUNK), rivals, len(readouts.weights), plain, rng)
-
-
-def _foretold(law: Law, found: list[Family], questions: Questions) -> np.ndarray:
-    """What can be foretold of the labels, (P, R), where the law tells it, and otherwise the labels themselves.
-
-    In the limit read-outs fitted to either are the same; the first learn no noise by heart (chapter 7).
-    """
-    exact = {family.key: family for family in found if isinstance(law, PromptLaw)}
-    if "bayes" in exact:
-        return exact["bayes"].answers(questions)[..., 0]
-    if exact and law.sigma2 == 0:
-        return exact["least_squares"].answers(questions)[..., 0]
-    return questions.labels
 
 
 def _all_states(model: Model, questions: Questions) -> np.ndarray:

@@ -15,9 +15,8 @@ _DECIMALS = re.compile(r"(\.\d\d)\d+")
 _DRAWN = re.compile(r'(?<= )d="[^"]*"|translate\([^)]*\)|(?<= )[xy]="[^"]*"')
 _MARK = re.compile(r"(?<=[\"#])[\w-]+-m[0-9a-f]{10}(?=\")")
 _TICK = re.compile(r'<path id="([^"]+)" d="M 0 0 L [-\d. ]+"')  # a line alone: it has its own stroke, and no inside
-_ALIKE = re.compile(
-    r'<use [^>]*?( style="(?!(?:[^"]* )?opacity)[^"]*")/>(?:<use [^>]*?\1/>)+'
-)  # opacity is not inherited
+# Marks of one style in a row; opacity is not inherited, and of a group would be one veil over all.
+_ALIKE = re.compile(r'<use [^>]*?( style="(?!(?:[^"]* )?opacity)[^"]*")/>(?:<use [^>]*?\1/>)+')
 _NUMBERED = re.compile(r'<g id="[\w-]+-(?:[xy]tick|line2d|text|LineCollection)_\d+">')  # nobody asks for these by name
 
 

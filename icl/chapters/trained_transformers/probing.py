@@ -99,10 +99,9 @@ class Sequences(Positions):
 
     def states(self, model: torch.nn.Module) -> torch.Tensor:
         """Hidden states (layers + 1, P, T − 1, C)."""
-        parts = (slice(start, start + AT_ONCE) for start in range(0, len(self.y), AT_ONCE))
+        parts = zip(*(whole.split(AT_ONCE) for whole in _tensors(self.X, self.y)), strict=True)
         with torch.no_grad():
-            found = [torch.stack(model.states(*_tensors(self.X[part], self.y[part])))[:, :, 1:] for part in parts]
-        return torch.cat(found, dim=1)
+            return torch.cat([torch.stack(model.states(*part))[:, :, 1:] for part in parts], dim=1)
 
 
 Questions = Queries | Positions

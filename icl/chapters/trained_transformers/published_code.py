@@ -78,8 +78,8 @@ def printed_maps(
 ) -> PrintedMaps:
     """With the likeness of the two algorithms on sequences of the published size; `rng` draws bootstrap samples."""
     each = probes.similarities(test.whole(newton.residuals), test.whole(descent.residuals))
-    least = lambda likeness: demanded(published.newton - ROUNDING, likeness)
-    lack = lambda likeness: least(likeness) - (published.gd + ROUNDING)
     draws = probes.resampled_means(np.moveaxis(each, -1, 0), DRAWS, rng)
-    found, stderr = lack(each.mean(-1)), lack(draws).max((-1, -2)).std(ddof=1)
-    return PrintedMaps(least(each.mean(-1)), int((found > 0).sum()), Estimate(float(found.max()), float(stderr), DRAWS))
+    least, drawn = (demanded(published.newton - ROUNDING, likeness) for likeness in (each.mean(-1), draws))
+    lack, lacks = (demand - (published.gd + ROUNDING) for demand in (least, drawn))
+    stderr = lacks.max((-1, -2)).std(ddof=1)
+    return PrintedMaps(least, int((lack > 0).sum()), Estimate(float(lack.max()), float(stderr), DRAWS))

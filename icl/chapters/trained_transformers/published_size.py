@@ -12,12 +12,9 @@ import numpy as np
 import torch
 
 from icl.chapters.trained_transformers import probing, recipes, weights
-from icl.chapters.trained_transformers.probing import Questions
-from icl.chapters.trained_transformers.sequence_laws import noise_variance
-from icl.chapters.trained_transformers.study import Study
+from icl.chapters.trained_transformers.study import Study, foretold
 from icl.estimates import Estimate
 from icl.randomness import Streams
-from icl.solvers import prefixes
 
 PAIRS, INTERLEAVED = "pairs", "published"
 FIT, TEST = 1024, 512  # sequences to fit ReadOuts on, and to test them on: 40 positions each
@@ -42,15 +39,8 @@ def study(recipe: recipes.Recipe, model: torch.nn.Module, record: dict, stream: 
     rng = stream(f"prompts for {recipe.name}")
     train, test = (probing.Sequences.draw(recipe, count, rng) for count in (FIT, TEST))
     bootstrap = stream.entropy(f"bootstrap for {recipe.name}")
-    return Study(
-        recipe, test, [probing.probe(model, train, test, foretold(recipe, train))], bootstrap, (model,), (record,)
-    )
-
-
-def foretold(recipe: recipes.Recipe, asked: Questions) -> np.ndarray:
-    """E[y | x, the examples] (P, R) for w ~ N(0, I): least squares' answers, of least norm, or where labels are noisy
-    ridge regression's; Fu et al. (2024), §3."""
-    return prefixes.ridge(asked.prefixes, [noise_variance(recipe.law)])[..., 0]
+    run = probing.probe(model, train, test, foretold(recipe, train))
+    return Study(recipe, test, [run], bootstrap, (model,), (record,))
 
 
 def six_layers(law: str, stream: Streams) -> Study:

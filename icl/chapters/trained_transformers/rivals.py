@@ -18,7 +18,7 @@ from icl.chapters.trained_transformers.probing import (
     errors,
     similarity,
 )
-from icl.chapters.trained_transformers.study import Study, advantage, over_runs
+from icl.chapters.trained_transformers.study import Study, advantage, foretold, over_runs
 from icl.estimates import Estimate
 from icl.solvers import iterations, online, prefixes
 from icl.solvers.prefixes import StepSizeWarning
@@ -127,7 +127,7 @@ def own(study: Study) -> np.ndarray:
 
 def noise_levels(study: Study) -> tuple[float, float]:
     """Mean squared errors, less the noise, of the Bayes predictor and of the models' own outputs, mean over runs."""
-    bayes = prefixes.ridge(study.test.prefixes, [study.noise])[..., 0] - study.test.answers
+    bayes = foretold(study.recipe, study.test) - study.test.answers
     return mean_error(bayes) - study.noise, mean_error(own(study)) - study.noise
 
 

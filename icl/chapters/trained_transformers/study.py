@@ -23,7 +23,7 @@ from icl.models.encoder import EncoderConfig
 from icl.parameters import Parameters
 from icl.prompts import PromptLaw
 from icl.randomness import Streams
-from icl.solvers.prefixes import newton
+from icl.solvers.prefixes import newton, ridge
 from icl.solvers.queries import decompose
 
 FIRST = 2  # the first layer that the claims about growth look at: the one before only reads in
@@ -112,6 +112,12 @@ def study(name: str, parameters: Parameters, stream: Streams, *, runs: int = 1, 
     models, records = zip(*loaded, strict=True)
     probed = [probing.probe(model, train, test) for model in models]
     return Study(recipe, test, probed, stream.entropy(f"bootstrap for {what}"), models, records)
+
+
+def foretold(recipe: recipes.Recipe, asked: Queries | Positions) -> np.ndarray:
+    """E[y | x, the examples] (P, R) for w ~ N(0, I): least squares' answers, of least norm, or where labels are noisy
+    ridge regression's; Fu et al. (2024), §3."""
+    return ridge(asked.prefixes, [noise_variance(recipe.law)])[..., 0]
 
 
 def fresh(recipe: recipes.Recipe, stream: Streams, *, positions: bool = False) -> Queries | Positions:
